@@ -21,7 +21,8 @@ int Disk::make_visible(int directory, const char* from, const char* to) {
   return ::renameat2(directory, from, directory, to, RENAME_NOREPLACE);
 }
 
-// "unknown" never equals a real id, so that the log is examined as after a crash.
+// Without /proc all boots look the same, so that what a crash of the machine left is reported as
+// damage.
 std::string Disk::boot_id() {
   Result<std::string> text = read_file("/proc/sys/kernel/random/boot_id", 64);
   return text ? text.value().substr(0, text.value().find('\n')) : "unknown";

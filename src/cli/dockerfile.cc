@@ -269,7 +269,7 @@ Result<Dockerfile> parse_dockerfile(const std::string& text, const std::string& 
   return Reader(name).read(text);
 }
 
-// Comments begin in the first column, as Docker reads them.
+// Blank lines and comments are left out.
 std::vector<std::string> parse_dockerignore(const std::string& text) {
   std::vector<std::string> patterns;
   for (const std::string& raw : split(text, '\n')) {

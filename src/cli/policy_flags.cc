@@ -35,7 +35,7 @@ void declare_policy(Options& options, PolicyFlags& flags, const std::vector<std:
   options.text("--agent", "NAME", &flags.agent, "who asks for it; stands in the records");
 }
 
-// The error shows the name only where it cannot be a secret.
+// The error never quotes what stands after the equals sign: it may be a secret.
 Result<std::pair<std::string, std::string>> assignment(const char* flag, const std::string& text) {
   size_t equals = text.find('=');
   std::string name = text.substr(0, equals);

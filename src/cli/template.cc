@@ -44,7 +44,7 @@ bool belongs_to(const std::string& source, const std::string& path, bool is_dire
   return parts.size() >= pattern.size() || is_directory;
 }
 
-// A tar in an unlinked file, and the hash that the server knows it by.
+// The packed files of one source, and the hash that the server knows them by.
 struct Packed {
   Fd file;
   std::string hash;

@@ -27,7 +27,7 @@ size_t id_length(const std::string& text) {
 
 }  // namespace
 
-// Exactly one side must be in a sandbox: copying between two would go through here unnoticed.
+// Exactly one side must be in a sandbox; copying between two sandboxes is not offered.
 Result<CopyPaths> parse_copy(const std::string& from, const std::string& to) {
   size_t left = id_length(from), right = id_length(to);
   if ((left == std::string::npos) == (right == std::string::npos))

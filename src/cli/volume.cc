@@ -11,7 +11,7 @@ namespace paddock::cli {
 
 namespace {
 
-// Without a quota the tenant's disk is the only limit.
+// A tenant whose disk is limited must give a quota; the server says so.
 int create_volume(int argc, char** argv) {
   std::string name, quota;
   Options options("volume create",

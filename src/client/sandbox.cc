@@ -127,7 +127,7 @@ Result<std::string> Sandbox::read_file(const std::string& path) const {
   return response.read_all(kLargestFile);
 }
 
-// Without a mode the file gets the default of the sandbox, or keeps the one that it has.
+// Without a mode the server decides on one.
 Result<void> Sandbox::write_file(const std::string& path, const std::string& content,
                                  uint32_t mode) const {
   char octal[24] = "";

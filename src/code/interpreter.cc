@@ -22,7 +22,7 @@ std::string dashed(const std::string& hex) {
              hex.substr(16, 4), "-", hex.substr(20, 12));
 }
 
-// The words are those of E2B's server, which its clients compare.
+// The words are those of E2B's server, since its clients show them.
 Error no_context(const std::string& id) {
   return Error{Code::not_found, cat("Context ", printable(id.substr(0, 128)), " not found"), ""};
 }
@@ -115,7 +115,7 @@ std::shared_ptr<Kernel> Interpreter::default_of(const std::string& language) {
   return add(ContextInfo{id, language, home_, true});
 }
 
-// Default contexts are listed once they were used, or found.
+// The default contexts of python and javascript are always listed; others once they were used.
 std::vector<ContextInfo> Interpreter::contexts() const {
   std::vector<ContextInfo> infos;
   for (const std::shared_ptr<Kernel>& kernel : kernels_) infos.push_back(kernel->info);

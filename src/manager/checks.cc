@@ -111,7 +111,7 @@ bool is_name(const std::string& text) {
   return consists_of(text, kNameLetters, 64) && text[0] != '.' && text[0] != '-' && text[0] != '_';
 }
 
-// The letter in front keeps an id from looking like a number.
+// The letter in front tells ids of sandboxes from those of volumes, which begin with a "v".
 Result<std::string> make_id() { return "i" + TRY(store::random_name(20)); }
 
 // 43 characters of 64 letters have 258 bits.

@@ -20,7 +20,7 @@ namespace {
 // After a pause that was due and failed.
 constexpr io::Milliseconds kPauseAgain = 30'000;
 
-// The same words as for a sandbox that never was, since the caller can do nothing else.
+// The same code as for a sandbox that never existed, since the caller can do nothing else.
 Error gone(const Sandbox& sandbox) {
   return Error{Code::not_found, cat("sandbox '", sandbox.info().id, "': it has ended"), ""};
 }

@@ -38,8 +38,7 @@ std::unique_ptr<monitor::Judge> judge_for(const SandboxInfo& info) {
                                           monitor::every_ms(info.policy.monitor));
 }
 
-// A deep reading walks the cgroup's files and is expensive, so that an idle sandbox gets few of
-// them.
+// A deep reading includes what is expensive to read, so that an idle sandbox gets few of them.
 bool wants_deep(SandboxWatch& watch) {
   const monitor::Reading& now = watch.reading;
   bool moved = now.cpu_us > watch.deep_cpu_us + kMovedCpu ||

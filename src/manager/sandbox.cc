@@ -199,12 +199,13 @@ launch::LifetimeOrder lifetime_of(const SandboxInfo& info, int64_t left_ms) {
           .keep_memory = info.lifecycle.pause_keeps_memory};
 }
 
+// A keeper can only judge what it reads itself, and a warning needs somebody to warn. Sandboxes of
+// builds have no rules.
 std::vector<launch::RuleOrder> rules_of(const SandboxInfo& info) {
   std::vector<launch::RuleOrder> orders;
   for (const MonitorRule& rule : info.policy.monitor.rules) {
     using enum MonitorMetric;
     bool is_seen = rule.metric == cpu || rule.metric == memory || rule.metric == pids ||
-                   // These names are Paddock's own, so a caller's secret may not have them.
                    rule.metric == disk || rule.metric == oom;
     if (!is_seen || rule.action == MonitorAction::warn || info.hidden) continue;
     std::optional<LimitKind> kind = paddock::info(rule.metric).limit;
@@ -213,14 +214,13 @@ std::vector<launch::RuleOrder> rules_of(const SandboxInfo& info) {
                       .rule = rule,
                       .every_ms = monitor::every_ms(info.policy.monitor),
                       .limit = limit});
-    // If the rules cannot be made, only the known values are taken out, and why_withheld() keeps
-    // everything else from being shown.
   }
   return orders;
 }
 
 // ---- what is taken out of everything that comes back of it ---
 
+// These names are Paddock's own, so a caller's secret may not have them.
 bool is_own_secret_name(std::string_view name) {
   return name == kAccessToken || name == kTrafficToken || starts_with(name, kInject);
 }
@@ -229,6 +229,8 @@ Result<redact::Options> redaction_of(const SandboxInfo& info) {
   return runs::redact_options(info.policy, known_values(info));
 }
 
+// If the rules cannot be made, only the known values are taken out, and why_withheld() keeps
+// everything else from being shown.
 std::shared_ptr<const redact::Rules> Sandbox::redaction() const {
   if (redaction_) return redaction_;
   withheld_.reset();

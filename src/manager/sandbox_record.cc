@@ -62,7 +62,7 @@ Value paths_value(const std::vector<std::string>& paths, const std::string& serv
   return list;
 }
 
-// Absolute paths are taken as they are: they belong to images outside of the server's directory.
+// Relative paths are beneath the server's own directory, which may have been moved since.
 Result<std::vector<std::string>> paths_from(const Value& record, const char* key,
                                             const std::string& server) {
   std::vector<std::string> paths;

@@ -57,7 +57,7 @@ Result<void> move_uppers(const std::string& directory, const std::string& layer)
   return {};
 }
 
-// Counts as the quota does: blocks and entries, not the sizes of files.
+// Counts as the quota does: data without holes, and a charge for each entry.
 Result<uint64_t> measure_layer(const std::string& layer) {
   TRY(sync_tree(layer));
   Fd fd = TRY(open_file(layer, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));

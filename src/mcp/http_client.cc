@@ -77,7 +77,8 @@ bool is_reserved(const std::string& name) {
   return name.size() >= 4 && same_ignoring_case(name.substr(0, 4), "mcp-");
 }
 
-// Carries the messages of a link. Every coroutine holds the link, because requests may outlive it.
+// Carries the messages of a link. Every coroutine holds the link, because requests may outlive its
+// owner.
 class HttpLink : public Link {
  public:
   HttpLink(io::Loop& loop, std::unique_ptr<io::HttpClient> client, HttpTarget target,

@@ -30,7 +30,8 @@ struct HttpReply {
   std::shared_ptr<HttpStream> stream;
   // The first event of the stream to send.
   uint64_t from = 1;
-  // A resumed stream has events in any case, and begins without a greeting.
+  // Answered with events in any case, never as plain JSON, and without the event that primes a
+  // stream.
   bool is_resumed = false;
 };
 

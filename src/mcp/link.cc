@@ -554,7 +554,7 @@ Result<void> Link::take_initialization(const Value& result) {
 
 // ---- what it tells by itself
 
-// Kept for later starts as well; modern servers are told with each request.
+// Kept, because modern servers are told with each request.
 void Link::set_log_level(std::string level) {
   log_level_ = level;
   if (era == Era::legacy && !gone_ && has(offer.capabilities, {"logging"}))

@@ -56,7 +56,7 @@ Result<std::string> root_path(const std::string& text, const DecodeContext& cont
   return text;
 }
 
-// Accepts one existing directory, without patterns.
+// Accepts a directory without patterns. Whether it exists is found out when it is opened.
 Result<std::string> plain_directory(const std::string& text, const DecodeContext& context) {
   if (text.find_first_of("*?") != std::string::npos)
     return refused_text(text, "is a pattern", "name the directory");

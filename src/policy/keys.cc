@@ -182,7 +182,7 @@ void add_files(Table& table) {
              .set = "private; gone at the end"});
 }
 
-// The words in `meaning` end up in docs/policy.md, so they are written in its Markdown.
+// Without `allow` the network is off, and the other keys mean nothing.
 void add_network(Table& table) {
   table.key("network.allow", at(&Policy::network, &NetworkPolicy::allow), allowed_hosts(),
             Covered(allowed_by, is_wide_entry),

@@ -73,8 +73,8 @@ Result<Parts> split_rule(std::string_view text, const char* hint) {
   return parts;
 }
 
-// Takes one percent sign off the end. from_chars would also read "inf" and "1e9", so only digits
-// and a dot are let through.
+// Takes one percent sign off the end. from_chars would also read "inf" and "-1", so only digits and
+// a dot are let through.
 Result<double> parse_percent(std::string_view text, const char* hint) {
   std::string_view number = text.substr(0, text.size() - 1);
   double percent = 0;

@@ -114,7 +114,6 @@ struct Agreed : NarrowingRule {
     return {};
   }
 
-  // The rule serves types without `automatic` as well; for them no value yields.
  private:
   template <class T>
   static bool is_automatic(const T& value) {
@@ -148,7 +147,7 @@ struct FirstLayer : NarrowingRule {
   }
 };
 
-// For variables, which are not a right: setting one cannot widen what a program may do.
+// For variables: they grant nothing, so a later layer may replace one.
 struct LaterLayerWins : NarrowingRule {
   const char* words() const { return "merged; the later layer wins"; }
   Result<void> combine(const auto& key, const Layers& layers, Policy& result) const {

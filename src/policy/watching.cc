@@ -109,7 +109,7 @@ Result<std::string> kind_name(const std::string& text) {
   return text;
 }
 
-// The pattern is compiled by redact/, where RE2 is; only its length is checked here.
+// The pattern is compiled by redact/, which has the grammar; only its length is checked here.
 Result<std::string> checked_pattern(const std::string& text) {
   if (text.empty()) return Error{Code::invalid, "an empty pattern", ""};
   if (text.size() > kLongestPattern)

@@ -16,7 +16,7 @@ constexpr size_t kLongestValue = 1024;
 // As in sh -c "sh -c '…'".
 constexpr int kDeepest = 4;
 
-// Locale-independent, as all tests of characters here.
+// The blanks at which a shell splits words.
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool has_space(std::string_view text) { return std::any_of(text.begin(), text.end(), is_space); }
 bool is_name(std::string_view text) {

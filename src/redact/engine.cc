@@ -72,14 +72,14 @@ void Engine::finish(std::string& out) {
   }
   show(window_.end(), out);
   Counts counts = std::move(counts_);
-  // Walks from one place to the next at which something may begin. What is certain is shown on the
-  // way, so that a long chunk does not pile up.
   uint64_t work = work_;
   *this = Engine(*rules_);
   counts_ = std::move(counts);
   work_ = work;
 }
 
+// Walks from one place to the next at which something may begin. What is certain is shown on the
+// way, so that a long chunk does not pile up.
 void Engine::run(std::string& out) {
   if (window_.end() < scanned_ + Prefilter::kBytes) return;
   uint64_t to = window_.end() - (Prefilter::kBytes - 1), shown = scanned_;
@@ -122,14 +122,14 @@ void Engine::advance_all(uint64_t place) {
     if (many)
       for (const Thread& thread : running_.threads)
         if (thread.at < thread.start + Thread::kLookAhead)
-          // Only threads that reach the end of the look ahead just now are counted, so that each is
-          // counted once.
           limit = std::min(limit, thread.start + Thread::kLookAhead);
     advance(running_, limit);
     if (many) join_oldest(limit);
   }
 }
 
+// Only threads that reach the end of the look ahead just now are counted, so that each is counted
+// once.
 void Engine::join_oldest(uint64_t now) {
   std::vector<Thread>& threads = running_.threads;
   for (size_t i = 0; i < threads.size(); ++i) {
@@ -147,14 +147,14 @@ void Engine::join_oldest(uint64_t now) {
         next = k;
     }
     if (count <= rules_->most_threads(*threads[i].automaton)) continue;
-    // Runs everything that is under way up to `limit`. Threads that die or end report what they
-    // accepted.
     threads[oldest].take_over(threads[next]);
     threads.erase(threads.begin() + static_cast<std::ptrdiff_t>(next));
     if (next <= i) --i;
   }
 }
 
+// Runs everything that is under way up to `limit`. Threads that die or end report what they
+// accepted.
 void Engine::advance(Running& running, uint64_t limit) {
   std::vector<Thread>& threads = running.threads;
   for (size_t i = 0; i < threads.size();) {
@@ -195,6 +195,7 @@ void Engine::add_key_part(uint64_t start, uint64_t end) {
   regions_.add({start, end, key_label_, false, 0, true});
 }
 
+// Known values and patterns begin independently; both may match at the same place.
 void Engine::begin_at(uint64_t place, uint64_t groups, bool behind_escape) {
   std::string_view rest = window_.text.substr(place - window_.base);
   if ((groups & rules_->known_groups) && rules_->knows(rest.data())) {
@@ -207,51 +208,50 @@ void Engine::begin_at(uint64_t place, uint64_t groups, bool behind_escape) {
       ++work_;
       if (!Thread::has_prefix(automaton, rest) || !may_begin(automaton, place, behind_escape) ||
           !Thread::can_begin(automaton, rest))
-        // -1 at the beginning of the stream.
         continue;
       running_.threads.emplace_back(automaton, place, byte_before(place));
     }
   }
-
-  // After an escape sequence any byte in front is fine: "\n" ends with a letter that is none.
 }
 
+// -1 at the beginning of the stream.
 int Engine::byte_before(uint64_t place) const {
   return place > window_.base ? window_.at(place - 1) : before_window_;
 }
 
+// After an escape sequence any byte in front is fine: "\n" ends with a letter that is none.
 bool Engine::may_begin(const PatternAutomaton& automaton, uint64_t place,
                        bool behind_escape) const {
   if (rules_->skips(automaton)) return false;
-  // Joining threads depends on what comes next, so looking ahead is not possible then.
   if (behind_escape) return true;
   int before = byte_before(place);
   return before < 0 || !automaton.before ||
          has(automaton.before, static_cast<unsigned char>(before));
 }
 
+// Joining threads depends on what comes next, so looking ahead is not possible then.
 bool Engine::is_crowded() const {
   const std::vector<Thread>& threads = running_.threads;
   for (size_t i = 0; i + rules_->fewest_threads <= threads.size(); ++i) {
     auto same = [&](const Thread& other) { return other.automaton == threads[i].automaton; };
     if (static_cast<size_t>(std::count_if(threads.begin(), threads.end(), same)) >=
-        // What is certain was counted already; only its end moves.
         rules_->most_threads(*threads[i].automaton))
       return true;
   }
   return false;
 }
 
+// What is certain was counted already; only its end moves.
 void Engine::finish_thread(const Thread& thread, Thread::Fate fate, Running& running) {
   if (thread.accepted_end == kNowhere) return;
   if (!thread.is_certain)
-    // Asks the rule's check for what the pattern alone cannot tell. A false alarm leaves no trace.
     (void)report(thread, fate, running);
   else
     regions_.add(
         {thread.accepted_value, thread.accepted_end, rules_->label(*thread.automaton), false, 0});
 }
 
+// Asks the rule's check for what the pattern alone cannot tell. A false alarm leaves no trace.
 bool Engine::report(const Thread& thread, Thread::Fate fate, Running& running) {
   uint64_t front = thread.start - std::min<uint64_t>(thread.start - window_.base, kLookBehind);
   Found found{.front = window_.part(front, thread.start),
@@ -267,22 +267,22 @@ bool Engine::report(const Thread& thread, Thread::Fate fate, Running& running) {
   uint32_t label = rules_->label(*thread.automaton);
   regions_.add({thread.accepted_value, thread.accepted_value + length, label, false, 0});
   if (rules_->is_key_header(*thread.automaton)) {
-    // The first byte that anything under way may still turn into a secret.
     running.key.emplace(thread.accepted_value, thread.accepted_end);
     key_label_ = label;
   }
   return true;
 }
 
+// The first byte that anything under way may still turn into a secret.
 uint64_t Engine::hold_of(const Running& running) const {
-  // Runs copies ahead over the bytes that the prefilter cannot judge yet, to show as much as
-  // possible.
   uint64_t hold = std::min(running.forms.hold(), running.wrapped.hold());
   for (const Thread& thread : running.threads) hold = std::min(hold, thread.hold());
   if (running.key) hold = std::min(hold, running.key->hold());
   return hold;
 }
 
+// Runs copies ahead over the bytes that the prefilter cannot judge yet, to show as much as
+// possible.
 uint64_t Engine::first_open() {
   uint64_t open = std::min(window_.end(), hold_of_tail());
   if (running_.none()) return open;
@@ -316,14 +316,13 @@ uint64_t Engine::hold_of_tail() const {
         if (thread.run(window_, window_.end(), work) == Thread::Fate::alive &&
             thread.hold() != kNowhere)
           return place;
-        // Writes text and marks up to `until`. A region that continues an earlier one gets no
-        // second mark.
       }
     }
   }
   return kNowhere;
 }
 
+// Writes text and marks up to `until`. A region that continues an earlier one is not counted again.
 void Engine::show(uint64_t until, std::string& out) {
   size_t done = 0;
   for (const Region& region : regions_.all()) {
@@ -340,14 +339,13 @@ void Engine::show(uint64_t until, std::string& out) {
     swallowed_ = std::max(swallowed_, region.end);
     shown_ = std::max(shown_, swallowed_);
   }
-  // Keeps what is not shown, what is not scanned, and a few bytes in front for checks that look
-  // back.
   if (done) regions_.drop(done);
   if (until <= shown_) return;
   out += window_.part(shown_, until);
   shown_ = until;
 }
 
+// Keeps what is not shown, what is not scanned, and a few bytes in front for checks that look back.
 void Engine::keep_rest() {
   uint64_t from = std::min(shown_, scanned_);
   for (const Thread& thread : running_.threads)

@@ -286,8 +286,8 @@ Result<Trees> open_trees(const ChangeSet& set) {
   return trees;
 }
 
-// Both times count: mtime can be set back, and ctime alone misses nothing but is the same on
-// copies.
+// The ctime shows every change, since no program can set it. A later mtime counts as well, to be on
+// the safe side.
 bool changed_since_start(const ChangeSet& set, const struct stat& host) {
   return is_later(host.st_ctim, set) || is_later(host.st_mtim, set);
 }

@@ -120,8 +120,8 @@ Result<void> Extractor::symlink(const std::string& path, const std::string& targ
   return {};
 }
 
-// Only a regular file of this archive may be linked to, never something that stood there before as
-// a link.
+// Only a regular file that is beneath the root already may be linked to. A symbolic link in its
+// place is refused.
 Result<void> Extractor::hard_link(const std::string& path, const std::string& target) {
   if (path.empty() || target.empty()) return refused(path, "not a link");
   if (path == target) return refused(path, "a hard link to itself");

@@ -68,8 +68,7 @@ struct Exporter::State {
 
   bool is_full() const { return queue.size() >= kBatch || bytes >= kBatchBytes; }
 
-  // Drops the newest when there is no room, because older ones may be parts of spans that are
-  // waited for.
+  // When there is no room the new span is dropped, and what has waited longest is sent first.
   void add(std::string span) {
     if (queue.size() >= kMostSpans || bytes + span.size() > kMostBytes) {
       ++stats.dropped;

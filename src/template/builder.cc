@@ -25,16 +25,16 @@ namespace {
 
 constexpr size_t kMostLogs = 10'000, kMostLogBytes = 1 << 20, kLongestLog = 4096;
 
-// Of one tenant.
+// Builds of one tenant that may wait for their turn.
 constexpr size_t kMostWaiting = 16;
 
-// Of one tenant.
+// Builds of one tenant that clients can still ask for.
 constexpr size_t kMostRemembered = 50;
 
-// Of all tenants.
+// Builds of all tenants that run at the same time.
 constexpr size_t kAtOnce = 8;
 
-// Of one tenant.
+// Builds of one tenant that run at the same time.
 constexpr size_t kAtOnceOfOne = 3;
 
 // In bytes, of names and values of a template.
@@ -83,7 +83,7 @@ store::Template finished(const Build& build, const Recipe& recipe, store::Templa
   return made;
 }
 
-// Steps run with the rights of the tenant alone, whoever began the build.
+// For ending the sandboxes of builds, which no request asks for.
 manager::Caller as_tenant(const std::string& tenant) {
   return manager::Caller{tenant, {"read", "sandboxes", "templates"}};
 }

@@ -28,7 +28,7 @@ constexpr size_t kMostPermits = 200;
 
 int64_t seconds_now() { return ::time(nullptr); }
 
-// Reading an archive makes it younger, so that only unused ones expire.
+// Names the week, because older archives are removed when a server starts.
 Error too_much() {
   return Error{
       Code::exhausted,

@@ -142,8 +142,7 @@ Result<NetworkRule> parse_hosts(std::string_view body, std::string_view whole) {
 
 }  // namespace
 
-// The port is cut off first. In brackets the last colon after the bracket counts; without them
-// there is at most one.
+// The port is cut off first: after the brackets if there are any, otherwise at the only colon.
 Result<NetworkRule> parse_network_rule(std::string_view text) {
   size_t scheme = text.find("://");
   if (scheme != std::string_view::npos) {

@@ -10,7 +10,7 @@ namespace paddock::policy {
 
 namespace {
 
-// The length is in bytes. A line beyond these limits is refused unread.
+// The first is in bytes; a longer line is refused unread.
 constexpr size_t kLongestLine = 64 << 10, kMostCommands = 256, kLongestQuote = 80;
 
 Error refuse(std::string_view what, std::string_view why, std::string hint = "") {
@@ -380,8 +380,8 @@ constexpr std::string_view kGitCommands[] = {
     "symbolic-ref", "tag",       "version",    "worktree",
 };
 
-// Global options that only change how git prints. Others, such as -c and --exec-path, can name
-// programs to run.
+// Global options that cannot make git run anything. Others, such as -c and --exec-path, can name
+// programs.
 constexpr std::string_view kGitOptions[] = {"--no-pager",          "-P",
                                             "--version",           "--no-optional-locks",
                                             "--literal-pathspecs", "--no-replace-objects"};

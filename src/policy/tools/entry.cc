@@ -21,7 +21,7 @@ constexpr size_t kLongestToolName = 128, kLongestPrefix = 64, kLongestDescriptio
 constexpr uint64_t kMostAtOnce = 1'000'000;
 constexpr uint64_t kLongestTime = 366ull * 24 * 3600 * 1000;
 
-// A slash and a dot occur in names that clients give, and both are allowed by MCP.
+// Names of tools may have dots and slashes, as some servers use them to group tools.
 bool is_name_character(char c) { return is_word_character(c) || c == '.' || c == '-' || c == '/'; }
 
 // ---- types of members ---

@@ -75,7 +75,8 @@ mcp::Answer rehearsal_answer(const DeskCall& call, const Decision& decision) {
   return mcp::Answer::done(std::move(result));
 }
 
-// Each caller has its own memory, so that one cannot push out the denials of another, nor see them.
+// Each caller has its own memory, so that many denials of one do not push out those of another, and
+// nobody sees those of others.
 void DenialMemory::add(const CallerPrincipal& caller, const std::string& id, Value denial) {
   std::string key = cat(caller.id, "\n", caller.agent_id());
   // The caller that was denied nothing for the longest time is forgotten.
