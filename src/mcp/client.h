@@ -79,7 +79,7 @@ struct HttpTarget {
   std::map<std::string, std::string> headers;
   // http: and networks that are not public may be gone to.
   bool private_addresses = false;
-  // PEM of who may vouch for it; empty: what this system trusts.
+  // Certificates in PEM of the authorities to trust. Empty: those of this system.
   std::string trust;
 };
 // Streamable HTTP. A name is looked up once per connection and the address that was vetted is

@@ -13,7 +13,7 @@ namespace {
 // In the order of their weight, from RFC 5424.
 constexpr const char* kLevels[] = {"debug", "info",     "notice", "warning",
                                    "error", "critical", "alert",  "emergency"};
-// Ms; list_changed tells of changes at once.
+// In milliseconds. Changes in between are announced by list_changed.
 constexpr int64_t kListFresh = 5'000, kDiscoverFresh = 60'000;
 
 // ttlMs for results of this method; -1: they are not to be cached.

@@ -14,7 +14,7 @@ namespace paddock::mcp {
 
 // Who asks, from _meta. The error is what the request must be refused with.
 std::optional<Problem> read_modern_client(const Value& params, Client& client);
-// Of _meta; null pointer: the request is not a modern one.
+// The version in _meta. Null: the request is not a modern one.
 const Value* modern_version(const Value& params);
 
 // A result as 2026-07-28 wants it: resultType, who we are, and caching hints where they are due.

@@ -173,7 +173,7 @@ Answer by_capabilities(const Context& context) {
   return Answer::needs(std::move(requests), "capabilities");
 }
 
-// Nothing: it is none of these.
+// Returns nothing if it is none of these tools.
 std::optional<Answer> input_required(const std::string& name, const Context& context) {
   std::string state = text_in(context.params, "requestState");
   if (name == "test_input_required_result_elicitation") {
@@ -206,7 +206,7 @@ std::optional<Answer> input_required(const std::string& name, const Context& con
   return std::nullopt;
 }
 
-// Of one line each. Nothing: it is none of these.
+// The tools of one line each. Returns nothing if it is none of these.
 std::optional<Answer> simple(const std::string& name, const Context& context, const Tell& tell) {
   if (name == "test_simple_text") return text("This is a simple text response for testing.");
   if (name == "test_image_content") return content({image_content()});

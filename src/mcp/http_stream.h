@@ -28,7 +28,7 @@ struct Budget {
 class HttpStream : public Outlet {
  public:
   struct Options {
-    // Of a resumable one: the first part of its events' ids; else empty.
+    // For a resumable stream: the first part of its events' ids. Otherwise empty.
     std::string name;
     // Begins with an empty event that has an id (2025-11-25).
     bool primes = false;

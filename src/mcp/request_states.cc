@@ -21,7 +21,7 @@ Error refused(const char* why) {
 
 }  // namespace
 
-// The key is made anew for each process, so that states do not outlive it.
+// Every process has a key of its own, so that states do not outlive it.
 Result<RequestStates> RequestStates::create(io::Loop& loop) {
   std::string key = TRY(random_bytes(32));
   return RequestStates(loop, std::move(key));

@@ -21,12 +21,12 @@ class RequestStates {
   // Milliseconds.
   static constexpr io::Milliseconds kLife = 15 * 60'000;
   static constexpr size_t kMostParked = 1024, kMostParkedOfOne = 64;
-  // Of their parameters.
+  // The size of the parameters of calls that wait.
   static constexpr size_t kMostBytes = 256 << 20, kMostBytesOfOne = 32 << 20;
 
   static Result<RequestStates> create(io::Loop& loop);
 
-  // Whom and what a state is for.
+  // The principal and the request that a state is for.
   struct Bound {
     // The digest is that of the params.
     std::string principal, method, digest;

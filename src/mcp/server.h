@@ -35,7 +35,7 @@ inline constexpr size_t kLongestUri = 4096;
 
 // In bytes, of all URIs that one principal watches.
 inline constexpr size_t kMostWatchedBytes = 1 << 20;
-// Of questions to a legacy client for one request.
+// How often a legacy client may be asked for one request.
 inline constexpr int kMostRounds = 16;
 
 // A client: a stdio process, a session over HTTP, or one modern HTTP request.

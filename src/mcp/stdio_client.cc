@@ -17,7 +17,7 @@ constexpr size_t kMostGarbage = 1000;
 
 // The second bounds how much is taken from one server before others have their turn.
 constexpr size_t kReadAtOnce = 64 << 10, kBeforeOthers = 256 << 10;
-// Of a line that is too long: many servers write the id last.
+// How many bytes of the end of a long line are kept: many servers write the id last.
 constexpr size_t kTail = 256;
 
 // For a server that does not read its input.

@@ -12,7 +12,7 @@ Type<Workspace> workspace();
 Type<std::string> root_filesystem();
 Type<std::string> audit_directory();
 
-// What a layer's files.read and files.write cover. Whoever may write a file may read it.
+// What a layer's files.read and files.write cover. A path that may be written may also be read.
 Covers readable_paths(const Policy& layer);
 Covers writable_paths(const Policy& layer);
 

@@ -13,7 +13,7 @@ constexpr size_t kNone = std::string_view::npos;
 size_t class_end(std::string_view pattern, size_t at) {
   size_t first = at + 1;
   if (first < pattern.size() && (pattern[first] == '!' || pattern[first] == '^')) ++first;
-  // A ']' in front is a member.
+  // A ']' right after the opening is a member.
   size_t close = first < pattern.size() ? pattern.find(']', first + 1) : kNone;
   return close == kNone ? kNone : close + 1;
 }

@@ -58,7 +58,7 @@ std::string in_words(const Refusal& refusal, std::string_view asks) {
 std::vector<std::string> notes_on(const std::vector<Layer>& layers) {
   std::vector<std::string> notes;
   for (size_t i = 1; i < layers.size(); ++i) {
-    // In front of a file stands what it extends.
+    // The layer before a file is the preset that it extends.
     if (layers[i - 1].named || !layers[i].named) continue;
     std::string asks = cat(" asked for by '", printable(layers[i].policy.name), "'");
     for (const Refusal& refusal : narrowed(layers[i].policy, {&layers[i - 1].policy}))

@@ -38,7 +38,7 @@ struct Type {
   std::function<Value(const T&, Secrets)> write{};
   // For people, as in `policy explain`.
   std::function<std::string(const T&)> show{};
-  // Of a flag on the command line. What it names is checked later, like a file.
+  // Reads the value of a flag on the command line. What it names is checked later, like a file.
   std::function<Result<T>(const std::string&)> parse{};
   // Empty where the order of entries has a meaning.
   std::function<void(T&)> sort{};

@@ -26,7 +26,7 @@ struct LoadContext {
   std::function<Result<std::string>(const std::string& path)> read;
 };
 
-// The layers behind one name: the file or preset itself, preceded by what it extends.
+// The layers that one name stands for: the file or preset itself, preceded by what it extends.
 Result<std::vector<Layer>> load_layers(const std::string& name, const LoadContext& context);
 
 // `call` is checked like a file, so its paths may be relative and its network entries as people

@@ -193,7 +193,7 @@ using Covers = std::function<bool(const std::string& entry)>;
 // In the default form, an entry must be in the list of every layer, byte for byte.
 struct Covered : NarrowingRule {
   const char* in_words = "what every layer that sets the list names";
-  // What the layer's list covers besides the entries themselves; null: nothing.
+  // What the layer's list covers apart from the entries themselves. Null: nothing.
   Covers (*more_of)(const Policy& layer) = nullptr;
   // Marks an entry as wide in its Refusal. Null: no entry is.
   bool (*is_wide)(const std::string& entry) = nullptr;

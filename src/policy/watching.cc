@@ -10,7 +10,7 @@ namespace paddock::policy {
 
 namespace {
 
-// Of a file, and of all layers together.
+// These limits hold for one file, and for all layers together.
 constexpr size_t kMostMonitorRules = 100, kMostRedactPatterns = 32;
 
 // In milliseconds.

@@ -8,7 +8,7 @@
 
 namespace paddock::tools {
 
-// Its parent, too, when that is missing.
+// The parent is made as well if it is missing.
 Result<Fd> open_private_directory(const std::string& path);
 // Fails unless `file` is a regular file of ours, with one name, that nobody else can reach. `what`
 // begins the message.

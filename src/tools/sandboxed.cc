@@ -156,7 +156,7 @@ Result<Started> spawn(bool raw) {
                  std::move(err.read)};
 }
 
-// Until the process is gone; there is no zombie left.
+// Returns when the process is gone, and leaves no zombie.
 Task<void> reap(io::Loop& loop, Fd pidfd) {
   io::Socket ended(loop, std::move(pidfd));
   siginfo_t info{};

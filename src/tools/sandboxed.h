@@ -31,7 +31,7 @@ class Sandboxed {
   static Result<std::unique_ptr<Sandboxed>> start(io::Loop& loop, SandboxedOptions options);
   ~Sandboxed();
 
-  // Of the program: ours to write, ours to read; take them.
+  // The program's standard input, to be written, and its output, to be read. The caller takes them.
   Fd input, output;
   // Lines of its stderr, and Paddock's own about limits and denials; printable.
   std::function<void(const std::string& line)> on_line;

@@ -49,8 +49,8 @@ std::vector<uint32_t> characters_of(std::string_view text) {
 // Arrows, symbols and emoji begin at 0x2190.
 bool is_picture(uint32_t c) { return c >= 0x2190 && !is_hidden(c); }
 
-// A variation selector behind a picture, one joiner between two: what emoji are made of. More of
-// them in a row can carry a message.
+// A variation selector after a picture, or one joiner between two, is what emoji are made of. More
+// of them in a row can carry a message.
 bool belongs_to_emoji(const std::vector<uint32_t>& text, size_t i) {
   uint32_t before = i > 0 ? text[i - 1] : 0, after = i + 1 < text.size() ? text[i + 1] : 0;
   if (text[i] == 0xfe0f || text[i] == 0xfe0e)

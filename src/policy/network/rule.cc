@@ -80,7 +80,7 @@ Result<uint16_t> parse_port(std::string_view text, std::string_view whole) {
   return static_cast<uint16_t>(port.value());
 }
 
-// Clears the bits behind the prefix; says whether any was set.
+// Clears the bits after the prefix, and says whether any was set.
 bool clear_host_bits(NetworkRule& rule) {
   bool any = false;
   for (int bit = rule.prefix; bit < rule.address_bits; ++bit) {
@@ -92,7 +92,7 @@ bool clear_host_bits(NetworkRule& rule) {
   return any;
 }
 
-// `prefix` is what stands behind the slash; none for a single address.
+// `prefix` is what follows the slash; unset for a single address.
 Result<NetworkRule> parse_addresses(const Host& host, std::optional<std::string_view> prefix,
                                     std::string_view whole) {
   NetworkRule rule{.kind = NetworkRule::Kind::addresses,

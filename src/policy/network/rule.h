@@ -37,7 +37,7 @@ std::string to_string(const NetworkRule& rule);  // canonical; parses back to th
 // The rule for this host alone. Without a port: for every port.
 NetworkRule rule_for(const Host& host, std::optional<uint16_t> port);
 
-// By whole labels, and not the suffix itself.
+// Compares whole labels. The suffix itself is not beneath itself.
 bool is_beneath(std::string_view name, std::string_view suffix);
 // 127.0.0.1 or ::1; nothing else of 127.0.0.0/8.
 bool is_loopback_address(const NetworkRule& rule);

@@ -72,7 +72,7 @@ std::string without_last_slash(std::string path) {
 // The same path, written differently, is another text: not the one that is listed, and not
 // certainly another one.
 Answer compare_texts(const std::string& choice, const std::string& text) {
-  // Programs in C would see only what stands in front of it.
+  // Programs in C would see only what comes before it.
   if (text.find('\0') != std::string::npos) return kUnclear;
   if (choice == text) return kHolds;
   if (!is_path_text(choice)) return kFails;

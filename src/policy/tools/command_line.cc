@@ -18,7 +18,8 @@ Error refuse(std::string_view what, std::string_view why, std::string hint = "")
                std::move(hint)};
 }
 
-// Harmless in front of a command: language, time zone and the look of what is printed.
+// Variables that are harmless before a command: language, time zone and the look of what is
+// printed.
 bool is_harmless_variable(std::string_view name) {
   static constexpr std::string_view kHarmless[] = {"LANG",     "LANGUAGE", "TZ",   "TERM",
                                                    "NO_COLOR", "COLUMNS",  "LINES"};
@@ -129,8 +130,8 @@ class Line {
       }
       TRY(check_bare(c));
       if ((c == '*' || c == '?' || c == '[') && !is_test(start)) {
-        // Files' names would take its place. Behind a slash they can be nothing else: no option,
-        // script or assignment.
+        // The shell puts names of files in its place. After a slash they can be nothing else: no
+        // option, script or assignment.
         if (word.find('/') == std::string::npos)
           return refuse(text_.substr(start), "is a pattern, which files could turn into anything",
                         "write it like ./*");
@@ -386,7 +387,7 @@ constexpr std::string_view kGitOptions[] = {"--no-pager",          "-P",
                                             "--version",           "--no-optional-locks",
                                             "--literal-pathspecs", "--no-replace-objects"};
 
-// "ext::sh -c …", also behind an option: git runs git-remote-ext.
+// "ext::sh -c …", also as the value of an option: git runs git-remote-ext for it.
 bool is_helper_address(std::string_view word) {
   if (starts_with(word, "-")) word.remove_prefix(std::min(word.find('='), word.size() - 1) + 1);
   size_t colons = word.find("::");

@@ -298,7 +298,7 @@ Answer check(const Condition& condition, const Scope& scope) {
   }
   const std::string* text = value.as_string();
   if (!text) return wrong_type(scope, "a string");
-  // Programs in C would see only what stands in front of it.
+  // Programs in C would see only what comes before it.
   if (text->find('\0') != std::string::npos) {
     if (scope.reason) complain(scope, cat(scope.name, " contains a NUL byte"));
     return kUnclear;

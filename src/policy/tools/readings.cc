@@ -32,7 +32,7 @@ std::string without_scheme(std::string_view text) {
   return path == std::string_view::npos ? "/" : std::string(text.substr(path));
 }
 
-// The names between the slashes. `climbs`: a ".." has nothing in front of it to take back.
+// The names between the slashes. `climbs` is set if a ".." has nothing before it to take back.
 std::vector<std::string_view> labels_of(std::string_view path, bool& climbs) {
   std::vector<std::string_view> labels;
   for (size_t start = 0; start <= path.size();) {

@@ -27,7 +27,7 @@ Readings readings_of(std::string_view text, std::optional<std::string_view> from
 // As the kernel would walk it from the root, without symbolic links; a trailing slash stays.
 std::string tidied_path(std::string_view text);
 
-// Whether a text that a rule compares with is about paths: it has a slash, and is no URL.
+// Whether a text that a rule compares with is about paths: it has a slash, and is not a URL.
 bool is_path_text(std::string_view text);
 
 // Whether the text is the only reading of itself: absolute, and nothing in it to tidy or to decode.

@@ -92,10 +92,10 @@ struct Objection {
   std::string words;
   std::string hint;
 };
-// Empty: the arguments keep to the rule.
+// Returns nothing if the arguments keep to the rule.
 std::optional<Objection> object(const ToolRule& rule, const Value& arguments);
 
-// As JSON values: numbers by what they are, tables in any order.
+// Compares as JSON does: numbers by value, tables in any order.
 bool same_value(const Value& a, const Value& b);
 
 }  // namespace paddock::policy

@@ -94,7 +94,7 @@ struct Calls {
   bool dry_run = false;
 };
 
-// Another MCP server, behind this policy.
+// Another MCP server that this policy lets clients use.
 struct McpServer {
   std::string name;
   std::vector<std::string> command;  // or
@@ -102,7 +102,7 @@ struct McpServer {
   std::map<std::string, std::string> headers;  // with an url; values may be env:NAME or file:/PATH
   // Variables of a command, likewise; redacted from all that comes back.
   std::map<std::string, std::string> secrets;
-  // In front of the names of its tools and prompts; "NAME__" unless it is given.
+  // Put before the names of its tools and prompts. "NAME__" unless it is given.
   std::string prefix;
   bool all_tools = false;          // tools = ["*"]
   std::vector<std::string> tools;  // by the server's own names

@@ -18,7 +18,7 @@ using io::Task;
 
 constexpr int64_t kDefaultTimeMs = 120'000;
 constexpr int64_t kDefaultOutput = 64 << 10;
-// Egress tells of a denial a moment after the program heard of it.
+// Egress reports a denial a moment after the program sees it.
 constexpr io::Milliseconds kSettle = 60;
 
 // Runs beside the call: a command may end without reading its input.

@@ -20,7 +20,7 @@ using guest::Channel;
 using io::Task;
 
 constexpr int64_t kDefaultMatches = 200;
-// Of a match that is shown; of output that is looked at.
+// In bytes: of a match that is shown, and of output that is looked at.
 constexpr size_t kLongestLine = 400, kMostBytes = 64 << 20;
 constexpr int64_t kTimeMs = 60'000;
 

@@ -117,7 +117,8 @@ struct Approvals::State {
     kept.boot = clocks.boot;
   }
 
-  // Empty: the file is not an approval. The error arm: it is missing, or could not be read now.
+  // Returns nothing if the file is not an approval. The error arm: it is missing, or could not be
+  // read now.
   Result<std::optional<StoredApproval>> read_file(const std::string& id) const {
     Fd file(::openat(directory.get(), (id + kSuffix).c_str(),
                      O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
@@ -300,8 +301,8 @@ Task<Result<Approval>> Approvals::wait(io::Loop& loop, std::string id,
     if (!kept) co_return no_such(id);
     if (kept->approval.state != Approval::State::waiting) co_return std::move(kept->approval);
     if (given_up && given_up()) {
-      // Nobody should be asked about what nobody wants any more. Others that wait for the same ask
-      // anew.
+      // Nobody should be asked about a call that nobody waits for. Others that wait for the same
+      // call ask again.
       if (Result<Locked> locked = Locked::take(state_->lock.get())) {
         std::optional<StoredApproval> now = state_->read(id);
         if (now && now->approval.state == Approval::State::waiting) (void)state_->remove(id);

@@ -35,7 +35,7 @@ struct DeskOptions {
 // The outcome of a call, and the reason.
 struct Called {
   policy::Decision decision;
-  // Of a denial: an error result that tells the model which rule, why, and what to do.
+  // For a denial: an error result that tells the model which rule, why, and what to do.
   mcp::Answer answer;
   // The id of the call, for explain_denial and the records.
   std::string id;
@@ -106,7 +106,7 @@ class Desk : public std::enable_shared_from_this<Desk> {
   Decision look_for_room(const DeskCall& call);
   // Takes from the rates, and a slot.
   Decision take_room(const DeskCall& call, std::optional<CallSlot>& slot);
-  // How often people may be asked is counted, too.
+  // Counts against how often people may be asked.
   Decision take_question(const DeskCall& call);
   Decision judge_slots(const DeskCall& call, std::vector<Fd>& held) const;
   std::vector<Rates::Want> wants_of(const DeskCall& call) const;

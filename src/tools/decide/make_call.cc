@@ -56,7 +56,7 @@ Task<bool> wait_for(io::Loop& loop, std::shared_ptr<Running> running,
   co_return true;
 }
 
-// What the tool had already answered is kept behind the note.
+// What the tool had already answered is kept after the note.
 mcp::Answer with_note(std::optional<mcp::Answer> partial, const std::string& note) {
   Value result = error_result(note);
   const Value* content =

@@ -25,7 +25,7 @@ int64_t period_of(const policy::Rate& rate) {
   return std::clamp<int64_t>(rate.period_ms, 1, kLongestPeriod / kMillisecond) * kMillisecond;
 }
 
-// Of a bucket: how long one call takes to come back; rounded up, so that never more than the rate
+// For a bucket: how long one call takes to come back. Rounded up, so that never more than the rate
 // comes back.
 int64_t step_of(const policy::Rate& rate) {
   int64_t period = period_of(rate),

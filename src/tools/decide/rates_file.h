@@ -62,8 +62,8 @@ class RatesFile {
   // reached the disk are missing. Else none.
   std::optional<int64_t> since_reboot() const;
 
-  // Where the counts of `id` are; none: there are no counts that matter. With `make`, an idle place
-  // is given to it; none then: there is no idle place.
+  // Where the counts of `id` are. Unset: there are no counts that matter. With `make`, an idle
+  // place is given to it; unset then means that there is none.
   std::optional<size_t> find(const Id& id, bool make);
   RatesSlot& slot(size_t place);
   // From then on nothing in it counts. To be told before what is counted is stored.

@@ -32,7 +32,7 @@ Event call_event(const DeskCall& call, const char* verdict) {
   event.data.set("key", call.caller->caller.key);
   event.data.set("arguments", redact_all(call.arguments, call.redaction));
   if (!call.answers.is_null()) event.data.set("answers", redact_all(call.answers, call.redaction));
-  // Of all of them, however much of the arguments is left out here.
+  // The hash is of all arguments, however much of them is left out here.
   event.data.set("hash", call.hash);
   if (call.dry_run) event.data.set("dry_run", true);
   return event;

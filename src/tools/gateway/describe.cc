@@ -95,7 +95,7 @@ Value withheld_value(const std::optional<Verdict>& verdict) {
   return withheld;
 }
 
-// Of a server that was never up it is not known what it has.
+// It is not known what a server has that was never up.
 bool may_offer(const GatewayServer& server, bool allowed, const char* capability) {
   return allowed && (!server.listing || server.offers(capability));
 }
@@ -156,8 +156,8 @@ Value Gateway::describe() const {
   return all;
 }
 
-// Of a server that is not up it is not known what it has; a client hears only once what there may
-// be.
+// It is not known what a server has that is not up, and a client asks for the capabilities only
+// once.
 Value Gateway::capabilities() const {
   bool prompts = false, resources = false, completions = false, logging = false;
   for (const auto& server : servers_) {

@@ -10,7 +10,7 @@ namespace paddock::tools {
 
 namespace {
 
-// "Visit these pages first" is a question, too.
+// "Visit these pages first" counts as a question to the user.
 void hold_to_policy(const GatewayServer& server, mcp::Problem& problem) {
   const Value* pages = problem.data.as_object() ? problem.data.find("elicitations") : nullptr;
   std::string why = ask_problem(server.policy, "elicitation/create");
@@ -73,7 +73,7 @@ mcp::Answer passed_on(const GatewayServer& server, const std::string& method, mc
     else
       set_member(answer.result, "_meta", std::move(left));
   }
-  // Of tools the desk does, and counts.
+  // Results of tools are redacted by the desk, which counts the redactions.
   if (method != "tools/call") answer.result = redact::redacted(redaction, answer.result);
   return answer;
 }

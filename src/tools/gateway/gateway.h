@@ -133,7 +133,7 @@ class Gateway : public Provider, public std::enable_shared_from_this<Gateway> {
   void judge(GatewayServer& server);
   // Tells people what is withheld, and why.
   void report(GatewayServer& server) const;
-  // The catalogue, from what is known; tells of changes, and of lists that a server said have
+  // Makes the catalogue from what is known. Reports changes, and lists that a server said have
   // changed.
   void rebuild(unsigned said = 0);
   void notified(GatewayServerPtr server, const std::string& method, const Value& params);

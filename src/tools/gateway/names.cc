@@ -13,7 +13,7 @@ constexpr size_t kLongestName = 128, kLongestUri = 4096;
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// "scheme:" in front, in letters that are known.
+// The length of the "scheme:" at the beginning, if it has valid characters.
 size_t scheme_length(std::string_view uri) {
   size_t colon = uri.find(':');
   if (colon == std::string_view::npos || colon == 0 || !is_letter(uri[0])) return 0;

@@ -294,7 +294,7 @@ io::Task<Result<mcp::Answer>> Supervised::call(Request request) {
   CO_TRY_VOID(request.allowed());
   std::shared_ptr<mcp::ServerLink> link = now.value().link;
   uint64_t generation = now.value().generation;
-  // Of a tool the desk keeps the time: it knows how much of it people took to answer.
+  // For a tool the desk keeps the time: it knows how much of it people took to answer.
   io::Milliseconds begun = loop_.now(), patience = request.method == "tools/call" ? 0 : timeout();
   mcp::Answer answer =
       co_await link->call(request.method, std::move(request.params), request.context, patience);

@@ -23,7 +23,7 @@ struct SuperviseOptions {
   // Before anybody uses a new connection: what it offers is read. The error arm: it is not used.
   std::function<io::Task<Result<void>>(std::shared_ptr<mcp::ServerLink>)> ready;
   std::function<void(std::string line)> on_line;
-  // What the values behind its secrets and headers are now.
+  // Called with the values of its secrets and headers as they are now.
   std::function<void(std::vector<redact::Secret> values)> on_secrets;
 };
 
@@ -47,8 +47,8 @@ class Supervised : public std::enable_shared_from_this<Supervised> {
     std::function<Result<void>()> allowed;
   };
   io::Task<Result<mcp::Answer>> call(Request request);
-  // A failed one is tried again in the background, as soon as it may be. By itself it is not tried
-  // for ever.
+  // A failed server is tried again in the background as soon as it may be, but not for ever by
+  // itself.
   void nudge(bool needed);
 
   State state() const { return state_; }
