@@ -36,7 +36,7 @@ struct Query {
   bool unreadable = true;
   // Bytes that are looked through for `text`; then Code::exhausted.
   uint64_t most_searched = UINT64_MAX;
-  // Of what is found, but for the last: fewer records then.
+  // Bytes of all records found, except for the last; beyond this fewer are returned.
   uint64_t most_bytes = UINT64_MAX;
 };
 
@@ -64,7 +64,7 @@ class Index {
   static Result<Index> open(const std::string& log_directory);
   Index(Index&&) noexcept;
   ~Index();
-  // With what was appended, rewritten or removed since.
+  // Brings it up to date with what was appended, rewritten or removed since.
   Result<void> update();
   Result<std::vector<Found>> find(const Query& query);
   // The same, one by one: for many.

@@ -34,7 +34,7 @@ class Lock {
 };
 
 inline constexpr size_t kSeedSize = 32;
-// Of the Ed25519 key, 32 bytes; Code::not_found when there is none.
+// The seed of the Ed25519 key, 32 bytes. Code::not_found when there is none.
 Result<std::string> read_seed(int directory);
 std::string mac_key_of(std::string_view seed);  // of `head`
 

@@ -59,7 +59,7 @@ Result<void> leave_out(const File& file, uint64_t segment, uint64_t from, LogEnd
 
 // ---- while the machine runs ---
 
-// Nothing: no writer leaves it so.
+// Returns nothing if no writer leaves the files like that.
 Result<std::optional<LogEnd>> as_left_by_a_writer(int directory, const Heads& heads) {
   std::optional<LogEnd> none;
   if (!heads.settled() && !heads.under_way()) return none;
@@ -136,7 +136,7 @@ Mark begin_behind(const Mark& mark) {
   return begin;
 }
 
-// Nothing: that is more than a machine that goes down does.
+// Returns nothing if that is more than a crash of the machine can do.
 Result<std::optional<LogEnd>> as_left_by_the_machine(int directory, const Heads& heads) {
   std::optional<LogEnd> none;
   const Head& newest = *heads.newest();

@@ -20,13 +20,14 @@ struct Log::State {
   // The number of segment_file.
   uint64_t open_segment = 0;
   std::string seed, mac_key;
-  // Of the head's file, as last seen or written; none: it must be read before it is believed.
+  // The content of `head` as last seen or written. Unset: it must be read again before it is
+  // believed.
   std::optional<std::string> image;
   Head head;
   std::string boot;
   Range appended;
   Link appended_last;
-  // A sync failed: what the kernel says of this file's pages is worth nothing any more.
+  // A sync failed, after which the kernel's word on this file's pages cannot be trusted.
   bool distrusted = false;
   // When on_full last failed.
   int64_t full_failed_us = 0;

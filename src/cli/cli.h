@@ -62,7 +62,7 @@ int show(bool json, const Value& value, const std::string& text);
 // The elements of a list that an answer may have.
 const Value::Array& items_in(const Value& object, std::string_view key);
 
-// As a word of a shell's command line: quoted when it would not be one word otherwise.
+// A word for a shell's command line, quoted if it would not be one word otherwise.
 std::string shell_word(const std::string& text);
 
 // "\x1b[32m" and friends only when stdout is a terminal and NO_COLOR is unset; else "".

@@ -250,7 +250,7 @@ class Reader {
 bool matches(std::string pattern, const std::string& path) {
   while (starts_with(pattern, "/")) pattern = pattern.substr(1);
   while (ends_with(pattern, "/")) pattern.pop_back();
-  // A pattern stands for what is beneath it, too; "**/" for any depth, none included.
+  // A pattern also matches what is beneath it; "**/" matches any depth, none included.
   if (starts_with(pattern, "**/") && matches(pattern.substr(3), path)) return true;
   std::string upto;
   for (const std::string& part : split(path, '/')) {

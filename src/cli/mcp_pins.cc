@@ -103,7 +103,7 @@ bool has_failed(const Value& server) {
   return starts_with(shown_member(server, "state"), "failed");
 }
 
-// Of a server that did not start it is not known what it has.
+// It is not known what a server has that did not start.
 std::vector<std::string> tools_of_nobody(const Value& tools, const Value& servers) {
   std::vector<std::string> unknown;
   for (const Value& tool : *tools.as_array()) {

@@ -66,7 +66,7 @@ Result<std::string> output_in(const Value& answer, const std::string& name) {
 
 }  // namespace
 
-// The connection is made anew for each call; only where to and which sandbox are kept.
+// Every call makes its own connection; only the endpoint and the id are kept.
 struct Sandbox::State {
   Client client;
   std::string id;

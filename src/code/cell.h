@@ -36,7 +36,7 @@ class Cell {
     // One or more events, each a line of JSON with its line break.
     std::string lines;
   };
-  // What has come; `late` at the deadline, `end` when there is no more.
+  // Returns what has come, `late` at the deadline, and `end` when nothing more will come.
   io::Task<News> next(io::Milliseconds deadline = io::Wait::kForever);
   // Nobody reads any more: what runs is to be stopped.
   void abandon();
@@ -44,7 +44,7 @@ class Cell {
   bool is_finished() const { return finished_; }
 
   redact::Counts redacted() const { return redaction_.counts(); }
-  // empty: none.
+  // Empty if there was no error.
   const std::string& error_name() const {
     return failed_as_.empty() ? redaction_.error_name() : failed_as_;
   }

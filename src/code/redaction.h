@@ -14,8 +14,8 @@ class CellRedaction {
  public:
   explicit CellRedaction(std::shared_ptr<const redact::Rules> rules);
 
-  // The event (one JSON object) as it may be told now; empty when all of it is held back, or when
-  // it is no JSON.
+  // The event (one JSON object) as it may be shown now. Empty if all of it is held back, or if it
+  // is not JSON.
   std::string take(const std::string& type, std::string_view event);
   // What was held back, as events with a line break each. Nothing comes after.
   std::string finish();

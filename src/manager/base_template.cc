@@ -15,7 +15,7 @@ namespace {
 // Both names lead to the same files.
 constexpr const char* kNames[] = {"base", kCodeTemplate};
 
-// Of both, when they are there and were made from the same; else empty.
+// The key of both templates if they were made from the same files. Otherwise empty.
 std::string key_of_both(const store::Templates& templates) {
   std::string key;
   for (const char* name : kNames) {

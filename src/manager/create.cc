@@ -20,7 +20,7 @@ namespace paddock::manager {
 
 namespace {
 
-// Ms that a start may take before its keeper, left alone, counts its time.
+// In milliseconds: how long a start may take before its keeper, left alone, counts its time.
 constexpr int64_t kStartSlack = 600'000;
 
 // In bytes of secrets; less is compiled within a millisecond.

@@ -44,7 +44,7 @@ void Manager::live_until(Sandbox& sandbox, int64_t timeout_ms) {
   tell_keeper(sandbox, timeout_ms);
 }
 
-// So that its end comes, too, when this server is gone by then.
+// The keeper ends it in time even if this server is gone by then.
 void Manager::tell_keeper(const Sandbox& sandbox, int64_t left_ms) {
   if (sandbox.processes_) sandbox.processes_->set_lifetime(lifetime_of(sandbox.info_, left_ms));
 }

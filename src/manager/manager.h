@@ -206,7 +206,7 @@ class Manager {
   Result<VolumeInfo> find_volume(const Caller& caller, const std::string& id_or_name) const;
   // Code::conflict while mounted.
   io::Task<Result<void>> remove_volume(const Caller& caller, const std::string& id_or_name);
-  // Of any tenant: for callers who show its token instead.
+  // Finds volumes of any tenant, for callers who show the volume's token instead.
   std::optional<VolumeInfo> volume_for_content(const std::string& id) const;
   // Before they are written; false: above its quota.
   bool reserve_volume(const std::string& id, uint64_t bytes);

@@ -211,8 +211,8 @@ io::Task<void> Manager::pause_for(std::shared_ptr<Sandbox> sandbox, std::string 
   sandbox->watch_.judge = judge_for(sandbox->info_);  // the rule is still to act
 }
 
-// No filesystem quota stands behind a volume: who writes more than it may hold is found out by
-// looking, and ended.
+// No filesystem quota holds a volume, so its size is measured, and sandboxes that write too much
+// are ended.
 io::Task<void> Manager::measure_volumes() {
   Busy busy(*this);
   measuring_ = true;

@@ -24,8 +24,8 @@ io::Task<Result<Event>> record_write(Manager& manager, Caller caller,
 Value file_fields(const Value& request);    // what a request to the guest says of files
 Value signal_fields(const Value& request);  // and of a signal
 
-// Of input only how much there was; `process` is the guest's request that names one. Merged: one
-// event a second and process.
+// Only the amount of input is recorded. `process` is the guest's request that names one. One event
+// per second and process.
 struct InputGiven {
   const Value& process;
   size_t bytes = 0;

@@ -26,7 +26,7 @@ struct Amount {
 
 class Ledger {
  public:
-  // Of all tenants; 0: no limit.
+  // The limit is for all tenants together. 0: none.
   explicit Ledger(uint64_t most_sandboxes) : most_sandboxes_(most_sandboxes) {}
 
   // Holds an amount for as long as it lives.

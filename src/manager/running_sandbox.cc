@@ -70,7 +70,8 @@ Error from_guest(const Error& error) {
   if (is_guest_gone(error)) return gone_meanwhile();
   if (error.kind == Kind::deadline_exceeded) return {Code::io, "the sandbox does not answer", ""};
   Code code = error.code;
-  // Whom to be inside is part of the request; what fails inside is no bug of the server.
+  // The user is part of the request, so an unknown one is the caller's mistake. What fails inside
+  // is not a bug of the server.
   if (error.kind == Kind::unauthenticated) code = Code::invalid;
   if (error.kind == Kind::too_large) code = Code::exhausted;
   if (code == Code::internal) code = Code::io;

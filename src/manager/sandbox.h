@@ -93,7 +93,7 @@ struct SandboxInfo {
   bool has_memory = true;
   // `ends` is 0 for never.
   WallTime created = 0, started = 0, ends = 0;
-  // As asked for; what it gets again when it is resumed without a word.
+  // As asked for. A sandbox gets the same again when it is resumed without a time.
   int64_t timeout_ms = 0, idle_timeout_ms = 0;
   std::map<std::string, std::string> env, metadata;
   // Kept in its record, so that a restart goes on taking them out; of forks too, not of snapshots.
@@ -159,7 +159,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   const SandboxInfo& info() const { return info_; }
   // The cause of what happens in it by itself.
   Cause cause() const { return {info_.trace, info_.span}; }
-  // As it was then; its record may be gone.
+  // As it was when the sandbox was made. Its record may be gone.
   const store::Template& made_from() const { return made_from_; }
   bool is_reachable() const {
     return info_.state == SandboxState::running && guest_ && !guest_->is_gone();
@@ -175,7 +175,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
 
   // What it used, lately and in the last hour.
   const monitor::History& history() const { return watch_.history; }
-  // null: there is no sample yet.
+  // Null as long as there is no sample.
   const UsageSample* usage() const { return watch_.history.latest(); }
   // JSON lines: commands, requests, states; the last thousands.
   const std::vector<std::string>& log() const { return log_; }
@@ -235,7 +235,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   std::function<void(const Sandbox&)> on_state_;
   // The state that it enters now was recorded already.
   bool is_state_told_ = false;
-  // false: its creation could not be, so there is no end of it to tell either.
+  // False if its creation could not be recorded. Then its end is not recorded either.
   bool is_recorded_ = true;
   std::map<uint64_t, std::function<void()>> watchers_;
   uint64_t next_watcher_ = 1;

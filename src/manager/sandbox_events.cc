@@ -12,7 +12,7 @@ namespace paddock::manager {
 namespace {
 
 constexpr size_t kMostNotes = 20;
-// Of a policy that is recorded whole; of a larger one its beginning and its hash.
+// In bytes. For a larger policy the hash is recorded too, because the log may cut long data.
 constexpr size_t kMostAsked = 4 << 10;
 
 // Values may be secrets, so that only names are recorded.

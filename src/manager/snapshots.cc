@@ -76,7 +76,7 @@ Result<uint64_t> measure_uppers(const std::string& directory) {
   return bytes;
 }
 
-// Many creations at once, and who waits for them.
+// Creations that are under way at the same time, and the bell for the one who waits.
 struct Forks {
   explicit Forks(io::Loop& loop) : done(loop) {}
   size_t left = 0;

@@ -1,5 +1,4 @@
-// What is to happen to whom and when: one instant per key, to the millisecond, however many there
-// are.
+// One timer per key, exact to the millisecond, however many there are.
 #pragma once
 
 #include <functional>

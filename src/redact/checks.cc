@@ -145,7 +145,7 @@ bool is_dotted_name(std::string_view value) {
 // program.
 size_t generic(const Found& whole) {
   Found found = whole;
-  // Of a quote in JSON in JSON.
+  // The backslash belongs to a quote in JSON within JSON.
   while (!found.value.empty() && found.value.back() == '\\') found.value.remove_suffix(1);
   // A call, an index.
   if (names_something_else(found) || is_dotted_name(found.value) || found.after == '(' ||

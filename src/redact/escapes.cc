@@ -20,7 +20,7 @@ bool are_hex(std::string_view text, size_t from, size_t count) {
                      [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 
-// Behind "[": numbers and a letter. 0: no colour.
+// After "[": numbers and a letter. Returns 0 if it is not a colour.
 size_t end_of_control(std::string_view text, size_t at) {
   while (at < text.size() && (std::isdigit(static_cast<unsigned char>(text[at])) ||
                               text[at] == ';' || text[at] == ':' || text[at] == '?'))

@@ -80,8 +80,8 @@ class Collector {
     if (text.size() >= kShortestValue && seen_.insert(text).second)
       forms.push_back(std::move(text));
   }
-  // Of what is broken into lines: a break within the first four characters hides them, so what
-  // follows is looked for by itself.
+  // For encodings that are broken into lines: a break within the first four characters hides them,
+  // so what follows is looked for by itself.
   void add_wrapping(std::string text) {
     if (text.size() >= 4 + 2 * kShortestBase64) add(text.substr(4));
     add(std::move(text));

@@ -1,6 +1,6 @@
-// What follows the header of a private key, in any dress: every long run of base64 up to the
-// footer, whatever stands between the lines. White space between runs is part of the key; other
-// text (a diff's `-`, `> `, `web | `, quotes and commas) is left alone.
+// What follows the header of a private key, in whatever form it is printed: every long run of
+// base64 up to the footer, whatever stands between the lines. White space between runs is part of
+// the key; other text (a diff's `-`, `> `, `web | `, quotes and commas) is left alone.
 #pragma once
 
 #include <cstddef>

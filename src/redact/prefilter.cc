@@ -42,7 +42,7 @@ struct PrefilterWays {
     return filter;
   }
 
-  // The next place of the block that the whole table allows, too.
+  // The next place of the block that the whole table allows as well.
   [[gnu::always_inline]] static inline bool pick(const Prefilter& filter, std::string_view text,
                                                  size_t from, Walk& walk) {
     for (uint32_t bits = walk.bits; bits; bits &= bits - 1) {
@@ -100,7 +100,7 @@ struct PrefilterWays {
                     pair));
         }
       }
-      // Behind a letter or digit only some buckets can begin.
+      // After a letter or digit only some buckets can begin.
       __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(text.data() + block - 1));
       __m256i other = _mm256_cmpeq_epi8(
           _mm256_and_si256(

@@ -40,7 +40,7 @@ class Prefilter {
     return next_(*this, text, from, to, walk);
   }
 
-  // Whatever stands in front.
+  // Ignores the byte before the place.
   uint64_t groups_of(const char* text) const {
     const unsigned char* byte = reinterpret_cast<const unsigned char*>(text);
     return first[0][byte[0]] & first[1][byte[1]] & first[2][byte[2]] & first[3][byte[3]];

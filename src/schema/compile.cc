@@ -416,7 +416,7 @@ class Compiler {
   std::vector<const Value*> queue_;
   std::map<std::string, EcmaPattern> patterns_;
 
-  // Of the schema at hand.
+  // The state of the schema that is being compiled.
   const Value* schema_ = nullptr;
   std::string pointer_;
   std::string_view keyword_;

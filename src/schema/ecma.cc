@@ -149,7 +149,7 @@ class Translator {
     return parts;
   }
 
-  // An atom, an assertion or a bracket, with the quantifier behind it.
+  // An atom, an assertion or a bracket, with the quantifier after it.
   Result<void> term() {
     if (!TRY(take_quantifier()).empty()) return wrong("nothing stands before a quantifier");
     bool repeatable = TRY(atom());

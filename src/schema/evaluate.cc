@@ -10,9 +10,9 @@ namespace paddock::schema {
 
 namespace {
 
-// Of one check; each well below a microsecond, but for patterns.
+// The steps of one check; each takes well below a microsecond, except for patterns.
 constexpr int64_t kMostSteps = 1'000'000;
-// Besides, for finding out which of several forms was nearly met.
+// Further steps, for finding out which of several forms was nearly met.
 constexpr int64_t kStepsToExplain = 50'000;
 
 // Of nodes and references within each other; bounds the recursion.

@@ -37,7 +37,7 @@ bool Pattern::matches(std::string_view text) const {
 }
 
 size_t Pattern::cost(std::string_view text) const {
-  // Of the automaton that RE2 turns to when its cache does not help.
+  // The speed of the automaton that RE2 falls back to when its cache does not help.
   constexpr size_t kStepsPerMicrosecond = 64;
   return 1 + text.size() * static_cast<size_t>(compiled_->expression.ProgramSize()) /
                  kStepsPerMicrosecond;

@@ -21,7 +21,7 @@ struct CopyOptions {
 };
 
 struct Copied {
-  // Of data, holes left out, and 4096 for each name: files that hold nothing are not free.
+  // Bytes of data without holes, and 4096 for each name: empty files are not free.
   uint64_t bytes = 0;
   // Without the root itself.
   uint64_t inodes = 0;

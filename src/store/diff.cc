@@ -313,7 +313,7 @@ class Differ {
     return starts_with(path, "/") ? "" : path;
   }
 
-  // Of a regular file; "" if there is none, nothing if it is too large to look into.
+  // The content of a regular file. "" if there is none, unset if it is too large to look into.
   static std::optional<std::string> content(int root, const std::string& path) {
     Result<Fd> file = open_to_read(root, path);
     struct stat info;

@@ -43,8 +43,8 @@ struct Template {
   TemplateKind kind = TemplateKind::made;
   // The name of the family, or "".
   std::string name;
-  // Of the family's, those that mean this one, and since when (add() fills that in);
-  // plain `name` means `name:default`.
+  // The tags of the family that mean this template, and since when (add() fills that in); plain
+  // `name` means `name:default`.
   std::map<std::string, int64_t> tags;
   // Milliseconds since 1970.
   int64_t created = 0;
@@ -104,7 +104,7 @@ class Templates {
   std::vector<Template> list(const std::string& tenant) const;
   // Who have any, everyone's "" left out.
   std::set<std::string> tenants() const;
-  // Of all its layers, those of steps too.
+  // The size of all its layers, those of steps included.
   uint64_t bytes_of(const std::string& tenant) const;
   const Template* find_cached(const std::string& tenant, const std::string& cache_key) const;
 
@@ -131,9 +131,9 @@ class Templates {
   Result<void> untag(const std::string& tenant, const std::string& name,
                      const std::set<std::string>& tags);
 
-  // For want of room: forgets the tenant's oldest cached step of a build whose own layer nobody
-  // else needs, neither a template nor `used` (as for sweep()) nor `layers` (ids). False: there is
-  // none.
+  // To make room: forgets the tenant's oldest cached step of a build whose own layer nobody else
+  // needs, neither a template nor `used` (as for sweep()) nor `layers` (ids). Returns false if
+  // there is none.
   bool drop_oldest_step(const std::string& tenant, const std::set<std::string>& used,
                         const std::vector<std::string>& layers);
 

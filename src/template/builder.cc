@@ -175,7 +175,7 @@ io::Task<void> Builder::kill_left_over() {
   }
 }
 
-// Of each tenant the last ones are remembered.
+// The last builds of each tenant are remembered.
 void Builder::forget_old(const std::string& tenant) {
   auto is_theirs = [&](const std::string& id) {
     return builds_.count(id) && builds_[id]->tenant == tenant;

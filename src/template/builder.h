@@ -64,7 +64,7 @@ struct Build {
   std::string sandbox;
   // Who began it.
   manager::Caller caller;
-  // Of the sandbox of the present step.
+  // The rules of the sandbox in which the present step runs.
   std::shared_ptr<const redact::Rules> redaction = redact::Rules::common();
 
   // Redacted here.

@@ -1,6 +1,6 @@
 // What the builder does inside a sandbox, as root there. Plain sh, since a root may be very small;
-// everything that a user named comes as an argument, never as part of the text. What is made on the
-// way belongs to whom the files belong to.
+// everything that a user named comes as an argument, never as part of the text. Directories that
+// are made on the way get the owner of the files.
 #pragma once
 
 namespace paddock::templates {
