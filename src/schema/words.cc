@@ -10,10 +10,12 @@ namespace paddock::schema {
 
 namespace {
 
+// Bounds of what a message shows: values of a list, and bytes of a list and of a path.
 constexpr size_t kMostShown = 12;
 constexpr size_t kLongestList = 300;
 constexpr size_t kLongestPath = 400;
 
+// A key that can be written as a member in a path, without quotes.
 bool is_plain(std::string_view key) {
   if (key.empty() || key.size() > 60) return false;
   for (char c : key)
@@ -23,6 +25,7 @@ bool is_plain(std::string_view key) {
   return true;
 }
 
+// From the outermost step to the innermost; the places are linked the other way.
 std::vector<const Place*> downwards(const Place* place) {
   std::vector<const Place*> steps;
   for (; place && (place->key || place->above); place = place->above) steps.push_back(place);
@@ -32,6 +35,7 @@ std::vector<const Place*> downwards(const Place* place) {
 
 }  // namespace
 
+// The bits of program.h. A whole number counts as an integer even if it was written as 5.0.
 uint8_t type_of(const Value& value) {
   if (value.as_string()) return kString;
   if (value.as_object()) return kObject;
@@ -41,6 +45,7 @@ uint8_t type_of(const Value& value) {
   return is_integer(value) ? kInteger : kNumber;
 }
 
+// An integer is not named beside a number, which includes it.
 std::string name_of(uint8_t types) {
   static constexpr std::pair<uint8_t, const char*> kNames[] = {
       {kString, "a string"},   {kNumber, "a number"}, {kInteger, "an integer"},
@@ -62,6 +67,7 @@ std::string shown_text(std::string_view text, size_t longest) {
   return printable(text.substr(0, longest)) + "…";
 }
 
+// Long lists end with how many values there are in all.
 std::string shown_values(const Value::Array& values) {
   std::string out;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -78,6 +84,7 @@ std::string shown_values(const Value::Array& values) {
   return out.empty() ? "nothing" : out;
 }
 
+// As people write it: items[3].name, and other keys in brackets and quotes.
 std::string where(const Place* place) {
   std::string out;
   for (const Place* step : downwards(place)) {
@@ -92,6 +99,7 @@ std::string where(const Place* place) {
   return out;
 }
 
+// As RFC 6901 has it, but long keys are cut: it is for messages only.
 std::string pointer(const Place* place) {
   std::string out;
   for (const Place* step : downwards(place)) {
@@ -101,6 +109,7 @@ std::string pointer(const Place* place) {
   return out;
 }
 
+// The nearest known name comes first, because most unknown names are misspelled ones.
 std::string unknown_property(const std::string& name, const PropertiesRule& rule) {
   constexpr size_t kMostNames = 200, kLongestName = 60;
   std::vector<std::string> names;
