@@ -13,6 +13,7 @@ namespace paddock::egress {
 namespace {
 
 constexpr Milliseconds kHeadMs = 20'000;  // from the first byte of a head to its last
+constexpr int kMostInterim = 16;          // "early hints" and the like before a response
 
 // Whether a comma-separated list has this word. Case does not matter.
 bool lists(std::string_view value, std::string_view word) {
@@ -358,6 +359,7 @@ Task<void> HttpRelay::send_body() {
 
 // The response, with its secrets taken out where headers were injected.
 Task<void> HttpRelay::receive() {
+  int interim = kMostInterim;
   while (true) {
     Result<size_t> size = net::head_size(server_.ahead);
     if (size && size.value() == 0) {
@@ -395,7 +397,9 @@ Task<void> HttpRelay::receive() {
     if (response.status == 101) break;  // nobody asked for it
     if (response.status >= 100 && response.status < 200) {
       response_begun_ = false;
-      continue;
+      if (--interim > 0) continue;
+      entry_.error = "the server sent too many interim responses";
+      break;
     }
     response_done_ = co_await receive_body(response);
     keep_ = response_done_ && request_.keep_alive && response.keep_alive &&

@@ -99,13 +99,15 @@ Task<Resolved> Resolver::resolve(std::string name) {
 Task<Resolved> Resolver::look_up(const std::string& name) {
   Answer best;
   best.resolved.why = "the DNS servers did not answer";
+  const std::vector<net::Endpoint> asked = servers_;
   for (int round = 0; round < kRounds && !best.complete; ++round) {
-    for (size_t i = 0; i < servers_.size() && !best.complete; ++i) {
-      Answer answer = co_await ask(servers_[i], name);
+    for (size_t i = 0; i < asked.size() && !best.complete; ++i) {
+      Answer answer = co_await ask(asked[i], name);
       if (answer.complete || !answer.resolved.addresses.empty()) best = answer;
     }
   }
-  if (best.complete) keep(name, best);
+  // Other servers may have been named meanwhile; what the old ones said is not kept.
+  if (best.complete && servers_ == asked) keep(name, best);
   co_return best.resolved;
 }
 

@@ -50,6 +50,14 @@ try:
 except OSError: pass
 print(seen)
 """
+INTERIM = WAIT + """
+s, seen = socket.create_connection(('good.example', 80)), b''
+s.sendall(b'GET /interim?count={count} HTTP/1.1\\r\\nHost: good.example\\r\\nConnection: close\\r\\n\\r\\n')
+try:
+    while part := s.recv(65536): seen += part
+except OSError: pass
+print(b'at last' in seen)
+"""
 DRIP = START + """
 kept = []
 for _ in range({count}):
@@ -226,6 +234,12 @@ class RobustTest(internet.Case):
             most, result = self.watched(user, READ_ON.format(page=page, size=200 * MIB), *allow("good.example"))
             self.assertLess(most, paddock.resident(40 << 10) << 10)
             self.assertTrue(least <= int(result["stdout"]) <= most_read, internet.describe(result))
+
+    @as_each_user
+    def test_interim_responses_are_bounded(self, user):
+        for count, comes in ((10, True), (100_000, False)):
+            _, result = self.watched(user, INTERIM.format(count=count), *allow("good.example"))
+            self.assertEqual(result["stdout"], f"{comes}\n", internet.describe(result))
 
     @as_each_user
     def test_slow_heads_do_not_stop_others(self, user):

@@ -119,6 +119,9 @@ class HttpServer:
             await self._slow(writer, float(request.query.get("seconds", "1")))
         elif name == "big":
             await self._big(writer, int(request.query["size"]))
+        elif name == "interim":
+            hints = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
+            writer.write(hints * int(request.query["count"]) + _response("200 OK", "at last\n"))
         elif name in ("endless", "endless-header"):
             await self._endless(writer, name)
         elif name == "silent":
