@@ -95,29 +95,37 @@ Result<Place> place_in(Guest& guest, const Value& request, std::string_view key)
   return place;
 }
 
-// mkdir is tried first, since the parents mostly exist; only ENOENT makes it look upwards.
-Result<bool> make_directories(const std::string& path, const Ownership& ownership) {
+namespace {
+
+// True: it was made. False: it is there. Nothing: its parent is missing.
+Result<std::optional<bool>> make_directory_in_parent(const std::string& path,
+                                                     const Ownership& ownership) {
   if (::mkdir(path.c_str(), 0755) == 0) {
     if (::lchown(path.c_str(), ownership.uid, ownership.gid) != 0)
       return refuse_errno(errno, cat("give '", path, "' to its owner"));
-    return true;
+    return std::optional<bool>(true);
   }
   struct stat info;
   if (errno == EEXIST) {
-    if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return false;
+    if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+      return std::optional<bool>(false);
     return refuse(Code::invalid, cat("path is not a directory: ", path));
   }
-  if (errno != ENOENT || path == "/") {
-    if (errno == ENOTDIR)
-      return refuse(Code::invalid, cat("path is not a directory: ", parent_of(path)));
-    return refuse_errno(errno, cat("make directory '", path, "'"));
-  }
+  if (errno == ENOENT && path != "/") return std::optional<bool>();
+  if (errno == ENOTDIR)
+    return refuse(Code::invalid, cat("path is not a directory: ", parent_of(path)));
+  return refuse_errno(errno, cat("make directory '", path, "'"));
+}
+
+}  // namespace
+
+// The directory itself is tried first, since its parents mostly exist. It is tried twice at most:
+// programs inside may remove the parents again and again.
+Result<bool> make_directories(const std::string& path, const Ownership& ownership) {
+  if (std::optional<bool> made = TRY(make_directory_in_parent(path, ownership))) return *made;
   TRY(make_directories(parent_of(path), ownership));
-  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
-    return refuse_errno(errno, cat("make directory '", path, "'"));
-  if (::lchown(path.c_str(), ownership.uid, ownership.gid) != 0)
-    return refuse_errno(errno, cat("give '", path, "' to its owner"));
-  return true;
+  if (std::optional<bool> made = TRY(make_directory_in_parent(path, ownership))) return *made;
+  return refuse_errno(ENOENT, cat("make directory '", path, "'"));
 }
 
 Result<Fd> open_for_writing(const Place& place, Existing existing) {

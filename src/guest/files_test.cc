@@ -168,6 +168,14 @@ TEST_F(FilesTest, ComposesAndRemovesTheSources) {
   EXPECT_FALSE(std::filesystem::exists(path("one")));
 }
 
+TEST_F(FilesTest, ComposesNothingOntoASourceByAnotherName) {
+  make("one", "1");
+  std::filesystem::create_symlink(path("one"), path("link"));
+  Heard heard = on("compose", "link", cat(R"(,"sources":[")", path("one"), R"("])"));
+  EXPECT_EQ(heard.code(), "invalid_argument");
+  EXPECT_EQ(content(path("one")), "1");
+}
+
 TEST_F(FilesTest, PacksAndUnpacks) {
   make("from/a", std::string(200'000, 'a'));
   make("from/sub/b", "b");

@@ -203,11 +203,14 @@ void pass_signal(const Visitor& visitor, int number) {
 
 // Signals come as bytes. The end of the stream means that sudo was killed: its command gets what it
 // would get when its terminal is closed.
-io::Task<void> pass_signals(std::shared_ptr<Visitor> visitor) {
+io::Task<void> pass_signals(io::Loop& loop, std::shared_ptr<Visitor> visitor) {
   while (!visitor->ended) {
     for (char number : std::exchange(visitor->bytes, "")) pass_signal(*visitor, number);
     ssize_t count = receive(*visitor);
-    if (count > 0) continue;
+    if (count > 0) {
+      co_await loop.yield();  // a flood of bytes takes nobody's turn
+      continue;
+    }
     if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
       pass_signal(*visitor, SIGHUP);
       pass_signal(*visitor, SIGCONT);
@@ -279,7 +282,7 @@ io::Task<SudoAnswer> serve_visitor(Guest& guest, std::shared_ptr<Visitor> visito
                                      : cat(program, ": ", ::strerror(*failure));
     co_return given;
   }
-  io::spawn(pass_signals(visitor));
+  io::spawn(pass_signals(guest.loop, visitor));
   while (!visitor->ended) (void)co_await visitor->ended_bell.wait();
   bool signalled = WIFSIGNALED(visitor->status);
   given.kind = signalled ? SudoAnswer::Kind::signalled : SudoAnswer::Kind::exited;

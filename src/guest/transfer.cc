@@ -117,6 +117,13 @@ Answer write_file_bytes(Guest& guest, CallPointer call) {
   co_return with_entry(Describer().of_open(file.value().get(), place.value().path));
 }
 
+// Whether a path leads to this open file, perhaps through a link.
+bool is_same_file(const Fd& file, const std::string& path) {
+  struct stat opened, found;
+  return ::fstat(file.get(), &opened) == 0 && ::stat(path.c_str(), &found) == 0 &&
+         opened.st_dev == found.st_dev && opened.st_ino == found.st_ino;
+}
+
 // Joins files that were uploaded in parts, and removes the parts when all of them are in it.
 Answer compose_file(Guest& guest, CallPointer call) {
   Result<Place> place = place_in(guest, call->request);
@@ -133,6 +140,8 @@ Answer compose_file(Guest& guest, CallPointer call) {
       co_return refuse(Code::invalid, "the destination is among the sources");
     Result<Fd> opened = open_for_reading(path.value());  // all of them, before anything changes
     if (!opened) co_return opened.error();
+    if (is_same_file(opened.value(), place.value().path))
+      co_return refuse(Code::invalid, "the destination is among the sources, by another name");
     paths.push_back(std::move(path).value());
   }
   Result<Fd> file = open_for_writing(place.value());
