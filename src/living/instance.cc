@@ -185,6 +185,7 @@ io::Task<Started> Instance::reattach(io::Loop& loop, std::string id, std::string
   }
   auto life = std::make_shared<Life>(loop, id, directory);
   life->facts = std::move(facts.value());
+  life->keeper_pid = KeeperLink::keeper_behind(socket.value());
   life->keeper = KeeperLink::create(loop, std::move(socket.value()));
   std::unique_ptr<Instance> instance(new Instance(life));
   life->begin();

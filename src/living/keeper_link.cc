@@ -43,6 +43,13 @@ Result<Fd> KeeperLink::connect(const std::string& directory) {
   return errno_error(errno, "connect to the keeper");
 }
 
+pid_t KeeperLink::keeper_behind(const Fd& socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  bool told = ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+  return told && peer.pid > 0 ? peer.pid : -1;
+}
+
 // Reads until the keeper is gone or let go of. Holds the link alive meanwhile.
 io::Task<void> KeeperLink::listen(std::shared_ptr<KeeperLink> link) {
   while (!link->let_go_) {

@@ -21,6 +21,8 @@ class KeeperLink : public std::enable_shared_from_this<KeeperLink> {
   // Connects to the socket in a sandbox's directory. Code::not_found means that no keeper listens
   // there.
   static Result<Fd> connect(const std::string& directory);
+  // The keeper at the other end of such a socket, as the kernel knows it; -1 if it is not told.
+  static pid_t keeper_behind(const Fd& socket);
 
   // Sends the record and waits for its answer, `patience` milliseconds at most. A `failed` record
   // becomes the error.

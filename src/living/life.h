@@ -35,7 +35,7 @@ struct Instance::Life : std::enable_shared_from_this<Instance::Life> {
   std::string id, directory;
   InstanceFacts facts;
   std::shared_ptr<KeeperLink> keeper;
-  pid_t keeper_pid = -1;  // when this process is its parent
+  pid_t keeper_pid = -1;
   std::unique_ptr<runs::Egress> egress;
   std::shared_ptr<guest::Client> guest;
   std::unique_ptr<monitor::Sampler> sampler;

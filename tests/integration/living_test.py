@@ -320,6 +320,20 @@ class DeathTest(unittest.TestCase):
         self.assertTrue(living.wait_until(lambda: not living.is_alive(guest) and not living.is_alive(keeper)))
 
     @alone
+    def test_of_a_keeper_that_hangs_is_left_to_no_chance(self, place, server):
+        if place.user != paddock.USERS[0]:
+            return  # the server waits for half a minute: once is enough
+        server.do("start", spec=place.spec())
+        keeper, guest = server.keeper(), server.guest()
+        server.kill9()
+        other = living.Living(place.user)
+        self.extra.append(other)
+        other.do("reattach", sandbox=place.id, directory=place.directory)
+        os.kill(keeper, signal.SIGSTOP)
+        other.do("kill")
+        self.assertFalse(living.is_alive(keeper) or living.is_alive(guest))
+
+    @alone
     def test_of_neither_when_another_server_takes_over(self, place, server):
         server.do("start", spec=place.spec())
         counter = Counter(server, place)
