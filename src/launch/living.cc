@@ -421,8 +421,16 @@ class Living {
   // is named as the reason.
   void stop_unmeasured() {
     const Watch& watch = plan_.watch;
-    (watch.memory ? ended_.memory_peak : ended_.disk_bytes) = kUnmeasured;
-    stop_for(watch.memory ? LimitKind::memory : LimitKind::disk);
+    if (watch.memory) return stop_for(LimitKind::memory, ended_.memory_peak);
+    if (watch.measured_disk) return stop_for(LimitKind::disk, ended_.disk_bytes);
+    if (watch.pids) return stop_for(LimitKind::pids, ended_.pids_peak);
+    stop_for(LimitKind::cpu_time, ended_.cpu_us);
+  }
+
+  // For what could not be measured: then there is no peak either.
+  void stop_for(LimitKind limit, uint64_t& peak) {
+    peak = kUnmeasured;
+    stop_for(limit);
   }
 
   void stop_for(LimitKind limit) {
