@@ -233,7 +233,8 @@ Result<ToolAnswer> Tools::judge(const std::string& tool, const std::string& argu
 }
 
 std::string Tools::list() const {
-  std::string list;
+  std::string list = "[]";
+  if (!LoopThread::get()) return list;  // a forked process has none of them
   state_->thread.run([&] { return list_tools(*state_->tools, list); });
   return list;
 }

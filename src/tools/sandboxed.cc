@@ -104,21 +104,27 @@ Result<Started> spawn(bool raw) {
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
     return errno_error(errno, "make a socket to paddock run");
   Fd ours(sockets[0]), theirs(sockets[1]);
-  Pipe in = TRY(make_pipe()), err = TRY(make_pipe()), out;
-  if (raw)
-    out = TRY(make_pipe());
-  else
-    out.write = TRY(open_file("/dev/null", O_WRONLY));
+  // Without `raw` all that is said comes as JSON, and nobody would read the rest.
+  Pipe in = TRY(make_pipe()), err, out;
+  for (Pipe* output : {&out, &err}) {
+    if (raw)
+      *output = TRY(make_pipe());
+    else
+      output->write = TRY(open_file("/dev/null", O_WRONLY));
+  }
 
   // Numbers out of the way of those below, so that no dup2 overwrites what another still needs.
   std::array<Fd, 4> high;
   const std::array<const Fd*, 4> wanted = {&in.read, &out.write, &err.write, &theirs};
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    high[i] = Fd(::fcntl(wanted[i]->get(), F_DUPFD_CLOEXEC, 16));
+    // Without it the program would get a descriptor of ours in its place.
+    if (!high[i]) return errno_error(errno, "give paddock run its descriptors");
+  }
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  for (int i = 0; i < 4; ++i) {
-    high[i] = Fd(::fcntl(wanted[i]->get(), F_DUPFD_CLOEXEC, 16));
-    ::posix_spawn_file_actions_adddup2(&actions, high[i].get(), i);
-  }
+  for (int i = 0; i < 4; ++i)
+    ::posix_spawn_file_actions_adddup2(&actions, high[static_cast<size_t>(i)].get(), i);
   ::posix_spawn_file_actions_addclosefrom_np(&actions, 4);
   sigset_t none, all;
   ::sigemptyset(&none);
@@ -329,11 +335,9 @@ namespace {
 // One command that runs. Whoever cancels it may come late.
 struct OneCommand {
   OneCommand(io::Loop& loop, Started started)
-      : control(loop, std::move(started.control)),
-        input(loop, std::move(started.input)),
-        error(loop, std::move(started.error)) {}
+      : control(loop, std::move(started.control)), input(loop, std::move(started.input)) {}
   Stream control;
-  io::PipeEnd input, error;
+  io::PipeEnd input;
   bool cancelled = false, over = false;
 };
 

@@ -245,7 +245,8 @@ Result<std::vector<PinChange>> Pins::accept(const std::string& server,
   std::vector<PinSet>& sets = found.value();
   std::vector<PinChange> accepted;
   std::vector<bool> used(wanted.size(), false);
-  std::optional<Error> refused;
+  // What is pending by a wanted name, but with another hash than the one that was looked at.
+  std::vector<std::string> other_hash(wanted.size());
   auto is_wanted = [&](const PinChange& change) {
     if (wanted.empty()) return true;
     for (size_t i = 0; i < wanted.size(); ++i) {
@@ -253,12 +254,10 @@ Result<std::vector<PinChange>> Pins::accept(const std::string& server,
       if (wanted[i].substr(0, equals) != change.name) continue;
       std::string hash = equals == std::string::npos ? "" : wanted[i].substr(equals + 1);
       if (equals != std::string::npos &&
-          (hash.size() < kShortestHash || !starts_with(change.hash, hash)))
-        refused =
-            Error{Code::conflict,
-                  cat("accept '", printable(wanted[i]), "': what is pending now has the hash ",
-                      change.hash.substr(0, kShortestHash)),
-                  cat("look at it again: paddock mcp pins ", server)};
+          (hash.size() < kShortestHash || !starts_with(change.hash, hash))) {
+        other_hash[i] = change.hash.substr(0, kShortestHash);
+        continue;
+      }
       used[i] = true;
       return true;
     }
@@ -293,9 +292,13 @@ Result<std::vector<PinChange>> Pins::accept(const std::string& server,
       accepted.push_back(std::move(change));
     }
   }
-  if (refused) return *refused;
   for (size_t i = 0; i < wanted.size(); ++i)
-    if (!used[i])
+    if (!used[i] && !other_hash[i].empty())
+      return Error{Code::conflict,
+                   cat("accept '", printable(wanted[i]), "': what is pending now has the hash ",
+                       other_hash[i]),
+                   cat("look at it again: paddock mcp pins ", server)};
+    else if (!used[i])
       return Error{Code::not_found,
                    cat("accept '", printable(wanted[i]), "': no tool or prompt of '", server,
                        "' with this name waits for it"),

@@ -90,6 +90,18 @@ TEST_F(PinsTest, AcceptsOnlyWhatWasLookedAt) {
   EXPECT_EQ(see(snapshot("c")).tools.size(), 1u);
 }
 
+TEST_F(PinsTest, AHashChoosesAmongChangesOfOneName) {
+  see(snapshot("a"));
+  see(snapshot("a", "other"));
+  ASSERT_TRUE(pins->accept("files", {}));
+  std::string one = see(snapshot("b")).tools["read"].hash;
+  std::string two = see(snapshot("c", "other")).tools["read"].hash;
+  ASSERT_NE(one, two);
+  EXPECT_EQ(pins->accept("files", {"read=" + two}).value().size(), 1u);
+  EXPECT_TRUE(see(snapshot("c", "other")).tools.empty());
+  EXPECT_EQ(see(snapshot("b")).tools.size(), 1u);
+}
+
 TEST_F(PinsTest, NewToolsAreWithheldAndRemovedOnesTold) {
   see(snapshot("a"));
   Snapshot more = snapshot("a");
