@@ -208,9 +208,6 @@ Result<std::vector<RootEntry>> list_root(const std::string& path) {
   return entries;
 }
 
-namespace {
-
-// mountinfo writes spaces, tabs, newlines and backslashes as \\ and three octal digits.
 std::string unescape_mount(const std::string& text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -222,6 +219,8 @@ std::string unescape_mount(const std::string& text) {
   }
   return plain;
 }
+
+namespace {
 
 // If it cannot be found out, there may be some.
 bool has_mounts_beneath(const std::string& path) {

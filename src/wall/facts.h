@@ -69,4 +69,8 @@ struct HostPath {
 // `real` gets the path without links.
 Result<HostPath> look_at(const std::string& path, std::string* real = nullptr);
 
+// A path as mountinfo writes it: spaces, tabs, newlines and backslashes come as a backslash and
+// three octal digits.
+std::string unescape_mount(const std::string& text);
+
 }  // namespace paddock::wall

@@ -1,16 +1,19 @@
 #include "wall/report.h"
 
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <set>
 
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "launch/channel.h"
+#include "wall/facts.h"
 
 namespace paddock::wall {
 
@@ -191,7 +194,27 @@ class Reader {
     return {};
   }
 
-  // The root must be the one that was built, /usr and /proc must be read-only, and nothing in a
+  // What a run mounts read-only. In a living sandbox the targets of the plan lie in what becomes
+  // its root later, so they cannot be compared.
+  std::set<std::string> planned_read_only() const {
+    std::set<std::string> targets;
+    if (plan_.living) return targets;
+    using Kind = launch::Step::Kind;
+    for (const launch::Step& step : plan_.steps) {
+      bool mounts = step.kind != Kind::directory && step.kind != Kind::file &&
+                    step.kind != Kind::symlink && step.kind != Kind::enter;
+      if (!mounts) continue;
+      bool is_read_only = (step.kind == Kind::bind || step.kind == Kind::tmpfs) &&
+                          (step.attributes & MOUNT_ATTR_RDONLY);
+      if (is_read_only)
+        targets.insert(step.target);
+      else  // something else comes to stand there
+        targets.erase(step.target);
+    }
+    return targets;
+  }
+
+  // The root must be the one that was built, what is mounted read-only must be so, and nothing in a
   // living sandbox may honour set-uid bits.
   Result<void> read_files() {
     if (!plan_.container) {
@@ -201,6 +224,7 @@ class Reader {
     Result<std::string> text = read_file(cat("/proc/", pid_, "/mountinfo"));
     if (!text) return missing("its mounts");
     bool root_found = false;
+    std::set<std::string> read_only = planned_read_only();
     for (const std::string& line : split(text.value(), '\n')) {
       std::vector<std::string> words = split(line, ' ');
       if (words.size() < 10) continue;
@@ -215,7 +239,9 @@ class Reader {
       if (words[4] == "/tmp") scratch_line_ = line;
       bool may_write =
           words[4] == "/usr" && plan_.living && line.find(" - overlay ") != std::string::npos;
-      if ((words[4] == "/usr" || words[4] == "/proc") && !may_write && !starts_with(words[5], "ro"))
+      bool must_not = words[4] == "/usr" || words[4] == "/proc" ||
+                      read_only.count(unescape_mount(words[4])) > 0;
+      if (must_not && !may_write && !starts_with(words[5], "ro"))
         return missing(cat("a read-only ", words[4]));
       if (plan_.living && !has_option(words[5], "nosuid"))
         return missing(cat("nosuid at ", words[4]));
