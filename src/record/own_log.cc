@@ -32,7 +32,8 @@ Error not_recorded(const Error& error) {
   return Error{error.code, cat("refused, since it could not be recorded: ", error.message),
                error.code == Code::exhausted
                    ? "make room, or let [audit] on_full = \"gap\" go on without a record"
-                   : error.hint};
+                   : error.hint,
+               Kind::unrecorded};
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 // The audit log for a program that is not a server: it appends by itself, a few records at a time.
 //
-// May something happen without a record? Yes, with a note, where no place was named and the usual
-// one cannot be made. No, where [audit] or PADDOCK_STATE is set, or a log exists and cannot be
-// written: otherwise the environment of a run would decide whether it is recorded. A full disk or
-// log is handled as [audit] on_full says.
+// May something happen without a record? Yes, with a note, where [audit] is silent and the state
+// directory cannot be used. No, where [audit] is set, or a log exists and cannot be written. A full
+// disk or log is handled as [audit] on_full says.
 #pragma once
 
 #include <optional>

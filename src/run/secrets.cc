@@ -85,7 +85,7 @@ std::string RunRedaction::clean_json(const std::string& text) {
 }
 
 Error RunRedaction::clean(const Error& error) {
-  return {error.code, clean(error.message), clean(error.hint)};
+  return {error.code, clean(error.message), clean(error.hint), error.kind};
 }
 
 void RunRedaction::clean(RunResult& result) {
