@@ -139,8 +139,10 @@ Task<Result<void>> Kernel::start(std::shared_ptr<Kernel> self) {
     if (attached) co_return Result<void>();
   }
   Result<void> started = co_await start_alone(self, false);
-  // A directory that only root may enter: as root, then (the sandbox's own).
-  bool closed = !started && started.error().message.find("ermission denied") != std::string::npos;
+  // A directory that only root may enter: as root, then (the sandbox's own). The guest must say so
+  // itself; what a program inside printed decides nothing.
+  bool closed = !started && self->refused_ &&
+                self->refused_->message.find("ermission denied") != std::string::npos;
   if (closed) started = co_await start_alone(self, true);
   co_return started;
 }
