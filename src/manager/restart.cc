@@ -182,24 +182,26 @@ io::Task<Result<void>> Manager::recover() {
   co_return Result<void>();
 }
 
+namespace {
+
+// What stands in the directory of a sandbox, if it is about that sandbox. `state` is the manager's.
+Result<SandboxRecord> record_of(int sandboxes, const std::string& id, const std::string& state) {
+  Fd fd(::openat(sandboxes, id.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd) return errno_error(errno, "open a sandbox's directory");
+  SandboxRecord record =
+      TRY(record_from(TRY(store::read_record(fd.get(), kRecordFile, kRecordFormat)), state));
+  if (record.info.id != id) return Error{Code::invalid, "its record is another's", ""};
+  return record;
+}
+
+}  // namespace
+
 // A directory without a readable record is half made: whatever runs in it goes, and the directory
 // too.
 io::Task<void> Manager::recover_one(std::string id) {
   if (!is_id(id)) co_return;  // nothing that we made
   std::string directory = cat(path_, "/sandboxes/", id);
-  Result<SandboxRecord> record = Error{Code::not_found, "no record", ""};
-  {
-    Fd fd(
-        ::openat(sandboxes_fd_.get(), id.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    Result<Value> value = fd ? store::read_record(fd.get(), kRecordFile, kRecordFormat)
-                             : Result<Value>(errno_error(errno, "open a sandbox's directory"));
-    if (value)
-      record = record_from(value.value(), path_);
-    else
-      record = value.error();
-    if (record && record.value().info.id != id)
-      record = Error{Code::invalid, "its record is another's", ""};
-  }
+  Result<SandboxRecord> record = record_of(sandboxes_fd_.get(), id, path_);
   bool named_by_us = starts_with(id, "i") && is_random_name(id.substr(1), 20);
   if (!record && !named_by_us) co_return;
   std::unique_ptr<living::SandboxProcesses> alive;
