@@ -97,25 +97,12 @@ std::vector<std::string> environment() {
   return all;
 }
 
-// In a session of its own: a Ctrl-C at our terminal is for us.
-Result<Started> spawn(bool raw) {
+// Starts `paddock run` on a job, with these as its descriptors 0 to 3 and no others. In a session
+// of its own: a Ctrl-C at our terminal is for us.
+Result<pid_t> spawn_run(const std::array<const Fd*, 4>& wanted) {
   std::string program = TRY(launch::find_program("paddock"));
-  int sockets[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
-    return errno_error(errno, "make a socket to paddock run");
-  Fd ours(sockets[0]), theirs(sockets[1]);
-  // Without `raw` all that is said comes as JSON, and nobody would read the rest.
-  Pipe in = TRY(make_pipe()), err, out;
-  for (Pipe* output : {&out, &err}) {
-    if (raw)
-      *output = TRY(make_pipe());
-    else
-      output->write = TRY(open_file("/dev/null", O_WRONLY));
-  }
-
   // Numbers out of the way of those below, so that no dup2 overwrites what another still needs.
   std::array<Fd, 4> high;
-  const std::array<const Fd*, 4> wanted = {&in.read, &out.write, &err.write, &theirs};
   for (size_t i = 0; i < wanted.size(); ++i) {
     high[i] = Fd(::fcntl(wanted[i]->get(), F_DUPFD_CLOEXEC, 16));
     // Without it the program would get a descriptor of ours in its place.
@@ -148,7 +135,25 @@ Result<Started> spawn(bool raw) {
   if (failed)
     return errno_error(failed, cat("start '", program, "'"),
                        "build or install all of Paddock's programs together");
+  return pid;
+}
 
+// The process, and our ends of what it was given.
+Result<Started> spawn(bool raw) {
+  int sockets[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
+    return errno_error(errno, "make a socket to paddock run");
+  Fd ours(sockets[0]), theirs(sockets[1]);
+  // Without `raw` all that is said comes as JSON, and nobody would read the rest.
+  Pipe in = TRY(make_pipe()), err, out;
+  for (Pipe* output : {&out, &err}) {
+    if (raw)
+      *output = TRY(make_pipe());
+    else
+      output->write = TRY(open_file("/dev/null", O_WRONLY));
+  }
+
+  pid_t pid = TRY(spawn_run({&in.read, &out.write, &err.write, &theirs}));
   Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!ended) {  // its socket closes, and it ends
     int error = errno;
