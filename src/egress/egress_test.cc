@@ -12,6 +12,7 @@
 #include "egress/scrub.h"
 #include "egress/settings.h"
 #include "egress/stream.h"
+#include "io/loop_test.h"
 #include "net/synthetic.h"
 
 namespace paddock::egress {
@@ -144,7 +145,7 @@ TEST(Refusal, NamesHostRuleAndRemedyAsTextAndAsJson) {
 class GateTest : public testing::Test {
  protected:
   GateTest()
-      : loop(*Loop::create().value()),
+      : loop(io::fresh_loop()),
         log(loop, Fd(), "s1"),
         resolver(loop),
         routes(Routes::open().value()),

@@ -4,6 +4,8 @@
 
 #include <atomic>
 
+#include "io/loop_test.h"
+
 namespace paddock::io {
 
 namespace {
@@ -32,7 +34,7 @@ Task<void> ask_many(Loop* loop, std::vector<int>* answers) {
 }  // namespace
 
 TEST(Worker, GivesEveryAnswerToItsWaiterOnTheLoop) {
-  Loop* loop = Loop::create().value();
+  Loop* loop = &fresh_loop();
   std::vector<int> answers;
   spawn(ask_many(loop, &answers));
   loop->run();

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "io/loop_test.h"
 #include "manager/manager.h"
 #include "record/events.h"
 
@@ -150,7 +151,7 @@ class ManagerTest : public testing::Test {
     ASSERT_NE(::mkdtemp(path), nullptr);
     state_ = path;
     ::setenv("PADDOCK_STATE", path, 1);
-    loop_ = make_loop();
+    loop_ = &io::fresh_loop();
   }
   void TearDown() override {
     ::unsetenv("PADDOCK_STATE");
@@ -213,10 +214,6 @@ class ManagerTest : public testing::Test {
   Caller caller_{.tenant = "one", .scopes = {"admin"}};
 
  private:
-  static io::Loop* make_loop() {
-    Result<io::Loop*> loop = io::Loop::create();
-    return loop ? loop.value() : nullptr;
-  }
   static io::Task<void> finish_telling(io::Task<void> story, io::Loop* loop) {
     co_await story;
     loop->stop();

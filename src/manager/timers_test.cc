@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "io/loop_test.h"
+
 namespace paddock::manager {
 
 namespace {
@@ -16,7 +18,7 @@ io::Task<void> wait_and_stop(io::Loop* loop, io::Milliseconds how_long) {
 }  // namespace
 
 TEST(Timers, FireInOrderOnceAndOnlyTheLastSetting) {
-  io::Loop* loop = io::Loop::create().value();
+  io::Loop* loop = &io::fresh_loop();
   Timers timers(*loop);
   std::vector<std::string> fired;
   timers.on_due = [&](const std::string& key) {
@@ -37,7 +39,7 @@ TEST(Timers, FireInOrderOnceAndOnlyTheLastSetting) {
 }
 
 TEST(Timers, NothingFiresOnceTheyAreGone) {
-  io::Loop* loop = io::Loop::create().value();
+  io::Loop* loop = &io::fresh_loop();
   bool fired = false;
   {
     Timers timers(*loop);

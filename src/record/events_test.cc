@@ -11,6 +11,7 @@
 
 #include "audit/disk.h"
 #include "base/text.h"
+#include "io/loop_test.h"
 #include "record/event_budget.h"
 #include "record/log_location.h"
 
@@ -134,9 +135,7 @@ class EventsTest : public testing::Test {
     char path[] = "/tmp/paddock-test-XXXXXX";
     ASSERT_NE(::mkdtemp(path), nullptr);
     state_ = path;
-    Result<io::Loop*> loop = io::Loop::create();
-    ASSERT_TRUE(loop);
-    loop_ = loop.value();
+    loop_ = &io::fresh_loop();
   }
   void TearDown() override {
     events_.reset();

@@ -186,6 +186,8 @@ class WithoutLayersTest(unittest.TestCase):
         for layers, expected in removals.items():
             if layers == "caps" and wall == "process" and user != "root":
                 continue  # an ordinary user has none to drop
+            if layers == "env" and paddock.SANITIZED:
+                continue  # the sanitizer's own variables would reach the probe, and tell it to write outside
             with self.subTest(user=user, wall=wall, layers=layers):
                 status, found = verify("--wall", wall, user=user, program=WITHOUT, layers=layers)
                 self.assertEqual(status, 1, found)
