@@ -444,7 +444,12 @@ Result<std::shared_ptr<HttpLink>> make_link(io::Loop& loop, HttpTarget target,
     if (is_reserved(name))
       return Error{paddock::Code::invalid,
                    cat("the header ", printable(name), " is not for a policy to send"), ""};
-  io::HttpClientOptions http{.url = TRY(net::parse_http_url(target.url)),
+  Result<net::HttpUrl> url = net::parse_http_url(target.url);
+  if (!url) {
+    url.error().message = cat("the server's URL ", url.error().message);
+    return url.error();
+  }
+  io::HttpClientOptions http{.url = std::move(url).value(),
                              .private_addresses = target.private_addresses,
                              .trust = target.trust};
   std::unique_ptr<io::HttpClient> client = TRY(io::HttpClient::create(loop, std::move(http)));

@@ -413,7 +413,7 @@ TEST_F(HttpClientTest, WhatGoesWrongIsTold) {
        },
        "ended before it had answered"},
       {"no http", [](const Asked&) { return std::string("hello\r\n\r\nConnection: close"); },
-       "no HTTP"},
+       "not HTTP"},
       {"short",
        [](const Asked&) {
          return std::string(
@@ -427,7 +427,7 @@ TEST_F(HttpClientTest, WhatGoesWrongIsTold) {
              "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\nConnection: "
              "close\r\n\r\n{}");
        },
-       "no HTTP"},
+       "not HTTP"},
   };
   const Case* now = nullptr;
   serve([&](const Asked& asked) {
@@ -456,10 +456,10 @@ TEST_F(HttpClientTest, OnlyPublicAddressesUnlessAllowed) {
                            {"https://[::ffff:10.0.0.1]/", "not public", false},
                            {"https://[64:ff9b::a00:1]/", "not public", false},
                            {"https://localhost/", "loopback", false},
-                           {"ftp://mcp.example/", "not a usable URL", true},
-                           {"https://a@mcp.example/", "not a usable URL", true},
-                           {"https://mcp.example/#x", "not a usable URL", true},
-                           {"https://mcp.example\\@evil/", "not a usable URL", true}}) {
+                           {"ftp://mcp.example/", "not an http:// or https:// URL", true},
+                           {"https://a@mcp.example/", "user information", true},
+                           {"https://mcp.example/#x", "not an http:// or https:// URL", true},
+                           {"https://mcp.example\\@evil/", "backslash", true}}) {
     HttpTarget target{.url = each.url, .headers = {}, .private_addresses = each.is_private};
     Result<std::shared_ptr<ServerLink>> link = wait_for(connect_http(test_loop(), target, {}));
     ASSERT_FALSE(link) << each.url;

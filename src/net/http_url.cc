@@ -8,14 +8,11 @@
 namespace paddock::net {
 
 Result<HttpUrl> parse_http_url(std::string_view text, uint16_t http_port) {
-  Error wrong{Code::invalid,
-              cat("'", printable(text.substr(0, 200)), "': not an http:// or https:// URL"),
-              "as in https://mcp.example/mcp"};
-  Result<Url> parsed = parse_url(text);
-  if (!parsed) return wrong;
-  const Url& parts = parsed.value();
-  bool tls = parts.scheme == "https";
-  if (!tls && parts.scheme != "http") return wrong;
+  Error wrong{Code::invalid, "is not an http:// or https:// URL", "as in https://mcp.example/mcp"};
+  std::string_view scheme = text.substr(0, text.find("://"));
+  bool tls = same_ignoring_case(scheme, "https");
+  if (!tls && !same_ignoring_case(scheme, "http")) return wrong;
+  const Url parts = TRY(parse_url(text));
   // Characters that must be encoded in a path, and fragments, which are never sent.
   if (parts.path.find_first_of("#\"<>") != std::string::npos) return wrong;
   if (!parse_authority(parts.authority)) return wrong;

@@ -20,7 +20,8 @@ struct HttpUrl {
 };
 
 // http://HOST[:PORT][/PATH] and https://…, without user information and fragment. `http_port` is
-// the port of an http: URL that names none.
+// the port of an http: URL that names none. Errors say what is wrong ("has no host") and do not
+// quote the text, as those of base/url.h.
 Result<HttpUrl> parse_http_url(std::string_view text, uint16_t http_port = 80);
 
 }  // namespace paddock::net

@@ -54,7 +54,7 @@ Result<void> check_headers(const Endpoint& endpoint) {
 Result<Endpoint> parse_endpoint(const std::string& text) {
   Result<net::HttpUrl> url = net::parse_http_url(text, kHttpPort);
   std::string why = !url                                              ? url.error().message
-                    : url.value().path.find('?') != std::string::npos ? "it has a query"
+                    : url.value().path.find('?') != std::string::npos ? "has a query"
                                                                       : "";
   if (!why.empty())
     return Error{Code::invalid, cat("telemetry endpoint ", why), "as in http://127.0.0.1:4318"};
