@@ -164,15 +164,7 @@ bool may_be_dropped(std::string_view kind) {
 }
 
 bool EventBudget::take(const std::string& sandbox, int64_t now_ms) {
-  auto [found, is_new] = shares_.try_emplace(sandbox);
-  Share& share = found->second;
-  if (is_new) share.filled_ms = now_ms;
-  share.tokens = std::min(
-      kBurst, share.tokens + kPerSecond * static_cast<double>(now_ms - share.filled_ms) / 1000);
-  share.filled_ms = now_ms;
-  if (share.tokens < 1) return false;
-  share.tokens -= 1;
-  return true;
+  return shares_[sandbox].bucket.take(now_ms);
 }
 
 bool EventBudget::drop(const Event& event) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/event.h"
+#include "base/token_bucket.h"
 #include "paddock/error.h"
 
 namespace paddock::record {
@@ -52,8 +53,7 @@ class EventBudget {
 
  private:
   struct Share {
-    double tokens = kBurst;
-    int64_t filled_ms = 0;
+    TokenBucket bucket{kPerSecond, kBurst};
     Event tell;                             // whose it is, where it belongs
     std::map<std::string, uint64_t> kinds;  // that are missing
   };

@@ -128,7 +128,7 @@ void Server::note_refused(const Call& call, int status, std::string_view why) {
   const std::string& address = call.exchange.peer().address;
   std::string own = "refused " + address, all = "refused";
   // Of all addresses together as well: somebody may have many.
-  bool is_noted = rates_.has(all, kRefusalsNotedInAll, loop_.now()) &&
+  bool is_noted = rates_.has(all, loop_.now()) &&
                   strangers_.take(own, kRefusalsNoted, loop_.now()) == 0 &&
                   rates_.take(all, kRefusalsNotedInAll, loop_.now()) == 0;
   if (!is_noted) {

@@ -72,7 +72,7 @@ class Server {
   // What is tried without a key or token that is right: so much of it from one address, then 429.
   // may_try: something is left.
   bool may_try(const Peer& peer) const {
-    return strangers_.has("tries " + peer.address, kTries, loop_.now());
+    return strangers_.has("tries " + peer.address, loop_.now());
   }
   bool take_try(const Peer& peer) {
     return strangers_.take("tries " + peer.address, kTries, loop_.now()) == 0;
