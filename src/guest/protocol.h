@@ -21,6 +21,11 @@ constexpr auto sparse(const char* key, Member Struct::*place) {
   return field(key, place, Presence::sparse);
 }
 
+template <class Request>
+constexpr auto path_fields() {
+  return std::make_tuple(field("path", &Request::path), sparse("user", &Request::user));
+}
+
 // The size of a terminal, in characters.
 struct TerminalRequest {
   int64_t rows = 24, columns = 80;
@@ -54,10 +59,11 @@ struct StartRequest {
   }
 };
 
-// These name a process by its pid, or by the tag it was started with.
+// These name a process by its pid, or by the tag it was started with. A pid that is set is sent,
+// whatever it is: the guest says what is wrong with it.
 struct AttachRequest {
   static constexpr const char* kOperation = "attach";
-  int64_t pid = 0;
+  std::optional<int64_t> pid;
   std::string tag;
   // Only the end is sent, nothing of what the program writes.
   bool quiet = false;
@@ -70,7 +76,7 @@ struct AttachRequest {
 // The data of this channel go to the process until the channel's input ends.
 struct InputRequest {
   static constexpr const char* kOperation = "input";
-  int64_t pid = 0;
+  std::optional<int64_t> pid;
   std::string tag;
   bool terminal = false;
   static constexpr auto fields() {
@@ -81,7 +87,7 @@ struct InputRequest {
 };
 struct CloseInputRequest {
   static constexpr const char* kOperation = "close_stdin";
-  int64_t pid = 0;
+  std::optional<int64_t> pid;
   std::string tag;
   static constexpr auto fields() {
     using R = CloseInputRequest;
@@ -91,7 +97,7 @@ struct CloseInputRequest {
 // Sends a signal to the process itself; SIGKILL goes to its process group as well.
 struct SignalRequest {
   static constexpr const char* kOperation = "signal";
-  int64_t pid = 0;
+  std::optional<int64_t> pid;
   std::string tag;
   Value signal;  // a name ("SIGTERM") or a number
   static constexpr auto fields() {
@@ -103,7 +109,7 @@ struct SignalRequest {
 // Changes the size of a process's terminal.
 struct ResizeRequest {
   static constexpr const char* kOperation = "resize";
-  int64_t pid = 0;
+  std::optional<int64_t> pid;
   std::string tag;
   int64_t rows = 24, columns = 80;
   static constexpr auto fields() {
@@ -127,14 +133,18 @@ struct ReadRequest {
                            sparse("own_rights", &R::own_rights));
   }
 };
+// The metadata replaces what the file had of it.
 // The data of this channel become the content. Without `append` the file is emptied first.
 struct WriteRequest {
   static constexpr const char* kOperation = "write";
   std::string path, user;
+  std::optional<int64_t> mode;
+  std::map<std::string, std::string> metadata;
   bool append = false, own_rights = false;
   static constexpr auto fields() {
     using R = WriteRequest;
     return std::make_tuple(field("path", &R::path), sparse("user", &R::user),
+                           sparse("mode", &R::mode), sparse("metadata", &R::metadata),
                            sparse("append", &R::append), sparse("own_rights", &R::own_rights));
   }
 };
@@ -150,13 +160,62 @@ struct ListRequest {
                            sparse("depth", &R::depth), sparse("own_rights", &R::own_rights));
   }
 };
+// Operations that take a path and a user, and no more.
+struct StatRequest {
+  static constexpr const char* kOperation = "stat";
+  std::string path, user;
+  static constexpr auto fields() { return path_fields<StatRequest>(); }
+};
+struct MakeDirectoryRequest {
+  static constexpr const char* kOperation = "make_directory";
+  std::string path, user;
+  static constexpr auto fields() { return path_fields<MakeDirectoryRequest>(); }
+};
+struct RemoveRequest {
+  static constexpr const char* kOperation = "remove";
+  std::string path, user;
+  static constexpr auto fields() { return path_fields<RemoveRequest>(); }
+};
+struct PackRequest {
+  static constexpr const char* kOperation = "pack";
+  std::string path, user;
+  static constexpr auto fields() { return path_fields<PackRequest>(); }
+};
 // The data of this channel are a tar, possibly with gzip, which is unpacked beneath `path`.
 struct UnpackRequest {
   static constexpr const char* kOperation = "unpack";
   std::string path, user;
+  static constexpr auto fields() { return path_fields<UnpackRequest>(); }
+};
+struct MoveRequest {
+  static constexpr const char* kOperation = "move";
+  std::string source, destination, user;
   static constexpr auto fields() {
-    using R = UnpackRequest;
-    return std::make_tuple(field("path", &R::path), sparse("user", &R::user));
+    using R = MoveRequest;
+    return std::make_tuple(field("source", &R::source), field("destination", &R::destination),
+                           sparse("user", &R::user));
+  }
+};
+// One file of the sources, which are removed then.
+struct ComposeRequest {
+  static constexpr const char* kOperation = "compose";
+  std::vector<std::string> sources;
+  std::string path, user;
+  static constexpr auto fields() {
+    using R = ComposeRequest;
+    return std::make_tuple(field("sources", &R::sources), field("path", &R::path),
+                           sparse("user", &R::user));
+  }
+};
+struct WatchRequest {
+  static constexpr const char* kOperation = "watch";
+  std::string path, user;
+  bool recursive = false, entries = false, network_mounts = false;
+  static constexpr auto fields() {
+    using R = WatchRequest;
+    return std::make_tuple(field("path", &R::path), sparse("user", &R::user),
+                           sparse("recursive", &R::recursive), sparse("entries", &R::entries),
+                           sparse("network_mounts", &R::network_mounts));
   }
 };
 

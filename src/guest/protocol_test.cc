@@ -29,5 +29,25 @@ TEST(Protocol, SendsEveryMember) {
             R"({"op":"list","path":"/","depth":0,"own_rights":true})");
 }
 
+// The guest, which knows its own bounds, refuses a pid that cannot be.
+TEST(Protocol, SendsAPidThatIsZero) {
+  EXPECT_EQ(to_json(to_value(AttachRequest{.pid = 0})), R"({"op":"attach","pid":0})");
+  EXPECT_EQ(to_json(to_value(AttachRequest{.tag = "t"})), R"({"op":"attach","tag":"t"})");
+}
+
+TEST(Protocol, SendsWhatConcernsFiles) {
+  WriteRequest write{.path = "/a", .mode = 0, .metadata = {{"k", "v"}}, .append = true};
+  EXPECT_EQ(to_json(to_value(write)),
+            R"({"op":"write","path":"/a","mode":0,"metadata":{"k":"v"},"append":true})");
+  EXPECT_EQ(to_json(to_value(StatRequest{.path = "/a", .user = "u"})),
+            R"({"op":"stat","path":"/a","user":"u"})");
+  EXPECT_EQ(to_json(to_value(MoveRequest{.source = "/a", .destination = "/b"})),
+            R"({"op":"move","source":"/a","destination":"/b"})");
+  EXPECT_EQ(to_json(to_value(ComposeRequest{.sources = {"/a"}, .path = "/b"})),
+            R"({"op":"compose","sources":["/a"],"path":"/b"})");
+  EXPECT_EQ(to_json(to_value(WatchRequest{.path = "/", .recursive = true})),
+            R"({"op":"watch","path":"/","recursive":true})");
+}
+
 }  // namespace
 }  // namespace paddock::guest
