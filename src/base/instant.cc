@@ -1,7 +1,7 @@
 #include "base/instant.h"
 
 #include <chrono>
-#include <string>
+#include <ctime>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -102,6 +102,14 @@ Result<int64_t> parse_instant(std::string_view text, int64_t now_us) {
     return Error{Code::invalid, cat("'", printable(text), "' is neither a time nor an age"),
                  "write it like 2026-01-31T12:00:00Z, 2026-01-31, 2h or 3d"};
   return now_us - static_cast<int64_t>(age.value()) * 1000;
+}
+
+std::string http_date(int64_t seconds) {
+  time_t time = seconds;
+  tm parts{};
+  (void)::gmtime_r(&time, &parts);
+  char text[64];
+  return {text, std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts)};
 }
 
 }  // namespace paddock

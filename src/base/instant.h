@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "paddock/error.h"
@@ -15,5 +16,8 @@ Result<int64_t> parse_rfc3339(std::string_view text);
 
 // The same, or a day ("2026-01-31", UTC), or how long ago: "90s", "15m", "2h", "3d".
 Result<int64_t> parse_instant(std::string_view text, int64_t now_us);
+
+// As HTTP writes it: "Sat, 31 Jan 2026 12:00:00 GMT".
+std::string http_date(int64_t seconds);
 
 }  // namespace paddock

@@ -39,5 +39,10 @@ TEST(Instant, TakesAgesAndDays) {
     EXPECT_FALSE(parse_instant(text, now)) << text;
 }
 
+TEST(Instant, IsWrittenAsHttpWantsIt) {
+  EXPECT_EQ(http_date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
+  EXPECT_EQ(http_date(1'769'860'800), "Sat, 31 Jan 2026 12:00:00 GMT");
+}
+
 }  // namespace
 }  // namespace paddock

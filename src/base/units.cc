@@ -1,5 +1,6 @@
 #include "base/units.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -70,6 +71,15 @@ Result<uint64_t> parse_age(std::string_view text) {
     return Error{Code::invalid, cat("'", printable(text), "' is not a duration"),
                  "write it like 12h or 90d"};
   return scaled(quantity, 86'400'000, text);
+}
+
+std::optional<int64_t> parse_digits(std::string_view text, size_t most_digits) {
+  bool plain = !text.empty() && text.size() <= std::min<size_t>(most_digits, 18) &&
+               text.find_first_not_of("0123456789") == text.npos;
+  if (!plain) return std::nullopt;
+  int64_t number = 0;
+  for (char digit : text) number = number * 10 + (digit - '0');
+  return number;
 }
 
 Result<uint64_t> parse_count(std::string_view text) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,8 @@ Result<uint64_t> parse_size(std::string_view text);
 Result<uint64_t> parse_duration(std::string_view text);
 Result<uint64_t> parse_age(std::string_view text);  // a duration that may also be in days: 90d
 Result<uint64_t> parse_count(std::string_view text);
+// A number of a protocol: digits and nothing else, at most so many of them. None: it is not one.
+std::optional<int64_t> parse_digits(std::string_view text, size_t most_digits = 18);
 Result<uint64_t> parse_cores(std::string_view text);  // "0.5" → 500 millicores
 
 // The value of a limit as it stands on a command line or in a policy file, in the limit's unit.
