@@ -264,8 +264,7 @@ struct MetricsRequest {
 template <class Request>
   requires requires { Request::kOperation; }
 Value to_value(const Request& request) {
-  Value value;
-  value.set("op", Request::kOperation);
+  Value value = Value::Object{{"op", Request::kOperation}};
   write_fields(Request::fields(), request, value);
   return value;
 }

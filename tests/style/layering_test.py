@@ -33,7 +33,7 @@ LAYERS = {
     "code": {"base", "io", "redact", "guest", "wall", "manager"},
     "mcp": {"base", "net", "io"},
     "tools": {"base", "net", "io", "schema", "policy", "redact", "telemetry", "guest", "launch", "wall", "store", "record", "run", "manager", "code", "mcp", "presets"},
-    "api": {"base", "linux", "net", "io", "policy", "redact", "audit", "monitor", "store", "record", "run", "manager", "template", "code", "mcp", "tools"},
+    "api": {"base", "linux", "net", "io", "policy", "redact", "audit", "monitor", "guest", "store", "record", "run", "manager", "template", "code", "mcp", "tools"},
     "cli": {"base", "linux", "net", "io", "policy", "audit", "telemetry", "monitor", "store", "client", "record", "run", "doctor", "manager", "mcp", "tools", "api"},
     "bin": {"base", "launch", "egress", "guest", "probe", "cli"},
 }

@@ -101,20 +101,16 @@ Reply say_as_event(Call& call, const Error& error) {
                      cat(to_json(event), "\n{\"type\":\"end_of_execution\"}\n"));
 }
 
-struct Session {
-  Call& call;
-  Exchange& exchange;
-  io::Loop& loop;
-  std::shared_ptr<manager::Sandbox> sandbox;
-  std::shared_ptr<Interpreter> interpreter;
+struct Session : Contexts {
   bool trusted = false;  // the sandbox's token was shown
 };
 
 // Runs a cell and streams what happens in it.
 Task<Result<Reply>> execute(Session& session) {
-  CO_TRY(Value body, co_await session.exchange.read_json(kLargestBody));
+  CO_TRY(Value body, co_await session.inside.exchange().read_json(kLargestBody));
   CO_TRY(ExecuteRequest asked, read_execute(body));
-  Recorded recorded(session.call.manager, session.call.caller, session.sandbox);
+  Recorded recorded(session.inside.call.manager, session.inside.call.caller,
+                    session.inside.sandbox);
   CO_TRY_VOID(
       co_await recorded.start_code(asked.cell.code, asked.where.language, asked.where.context));
   Result<std::shared_ptr<Cell>> cell =
@@ -126,16 +122,16 @@ Task<Result<Reply>> execute(Session& session) {
     bool known = error.code == Code::not_found || error.code == Code::conflict ||
                  is_guest_gone(error) || error.kind == Kind::unrecorded;
     if (known) co_return error;
-    co_return say_as_event(session.call, error);
+    co_return say_as_event(session.inside.call, error);
   }
   std::shared_ptr<Cell> begun = cell.value();
-  co_await stream_cell(session.exchange, session.loop, begun);
+  co_await stream_cell(session.inside.call, begun);
   end_record(recorded, *begun);
   co_return Reply::sent();
 }
 
 Task<Result<Reply>> create_context(Session& session) {
-  CO_TRY(Value body, co_await session.exchange.read_json());
+  CO_TRY(Value body, co_await session.inside.exchange().read_json());
   CO_TRY(std::string language, valid_text(body, "language"));
   CO_TRY(std::string cwd, valid_text(body, "cwd"));
   if (!session.trusted && session.interpreter->contexts().size() >= kMostWithoutToken)
@@ -143,8 +139,7 @@ Task<Result<Reply>> create_context(Session& session) {
                     cat("make a context: without the access token a sandbox has ",
                         kMostWithoutToken, " at most"),
                     "remove some"};
-  Contexts contexts{session.call, session.sandbox, session.interpreter};
-  CO_TRY(ContextInfo made, co_await contexts.create(language, cwd));
+  CO_TRY(ContextInfo made, co_await session.create(language, cwd));
   co_return Reply::json(200, describe(made));
 }
 
@@ -155,17 +150,16 @@ Task<Result<Reply>> list_contexts(Session& session) {
 }
 
 Task<Result<Reply>> change_context(Session& session, std::string id, Contexts::Change change) {
-  Contexts contexts{session.call, session.sandbox, session.interpreter};
-  CO_TRY_VOID(co_await contexts.change(std::move(id), change));
+  CO_TRY_VOID(co_await session.change(std::move(id), change));
   co_return Reply::json(200, Value());
 }
 
 // Finds the handler by path and method.
 Task<Result<Reply>> serve(Session& session, std::vector<std::string> parts) {
-  const std::string& method = session.exchange.head().method;
+  const std::string& method = session.inside.exchange().head().method;
   bool executes = parts[0] == "execute";
   std::string id = parts.size() > 1 ? percent_decode(parts[1]) : "";
-  Result<Reply> reply = say(session.exchange, 405, "Method Not Allowed");
+  Result<Reply> reply = say(session.inside.exchange(), 405, "Method Not Allowed");
   if (executes && method == "POST")
     reply = co_await execute(session);
   else if (!executes && parts.size() == 1 && method == "POST")
@@ -188,7 +182,7 @@ Value describe(const ContextInfo& info) {
 Task<Result<ContextInfo>> Contexts::create(std::string language, std::string cwd) {
   CO_TRY(std::string name, code::language_of(language.empty() ? "python" : language));
   Value data = Value::Object{{"act", "create"}, {"language", name}, {"cwd", cwd}};
-  CO_TRY_VOID(co_await record_doing(call, sandbox, "code.context", std::move(data)));
+  CO_TRY_VOID(co_await record_doing(inside, "code.context", std::move(data)));
   Result<ContextInfo> made = co_await interpreter->create(std::move(language), std::move(cwd));
   co_return made;
 }
@@ -201,7 +195,7 @@ Task<Result<void>> Contexts::change(std::string id, Change change) {
     Value data = Value::Object{{"act", change == Change::restart ? "restart" : "remove"},
                                {"context", id},
                                {"language", found->language}};
-    CO_TRY_VOID(co_await record_doing(call, sandbox, "code.context", std::move(data)));
+    CO_TRY_VOID(co_await record_doing(inside, "code.context", std::move(data)));
   }
   Result<void> done;
   if (change == Change::restart)
@@ -233,7 +227,8 @@ Task<Reply> serve_code_interpreter(Call& call, std::shared_ptr<manager::Sandbox>
   io::Loop& loop = call.manager.loop();
   Result<std::shared_ptr<Interpreter>> interpreter = co_await Interpreter::of(sandbox, loop);
   if (!interpreter) co_return say_error(call, interpreter.error());
-  Session session{call, exchange, loop, sandbox, interpreter.value(), !why_not};
+  SandboxCall inside{{sandbox, sandbox->guest()}, call, "", Plane::e2b};
+  Session session{{std::move(inside), interpreter.value()}, !why_not};
   Result<Reply> reply = co_await serve(session, std::move(parts));
   co_return reply ? std::move(reply).value() : say_error(call, reply.error());
 }
@@ -270,7 +265,9 @@ std::string end_line(const Cell& cell) {
 
 }  // namespace
 
-io::Task<void> stream_cell(Exchange& exchange, io::Loop& loop, std::shared_ptr<Cell> cell) {
+io::Task<void> stream_cell(Call& call, std::shared_ptr<Cell> cell) {
+  Exchange& exchange = call.exchange;
+  io::Loop& loop = call.manager.loop();
   CellListener listener{cell};
   exchange.on_client_gone([cell] { cell->abandon(); });
   Headers headers = stream_headers();

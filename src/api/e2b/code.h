@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "api/http/call.h"
-#include "api/native/in_sandbox.h"
+#include "api/native/sandbox_call.h"
 #include "code/interpreter.h"
 
 namespace paddock::api {
@@ -12,7 +12,7 @@ namespace paddock::api {
 io::Task<Reply> serve_code_interpreter(Call& call, std::shared_ptr<manager::Sandbox> sandbox);
 
 // Sends what happens in a cell as lines of JSON while it happens. A client that goes stops it.
-io::Task<void> stream_cell(Exchange& exchange, io::Loop& loop, std::shared_ptr<code::Cell> cell);
+io::Task<void> stream_cell(Call& call, std::shared_ptr<code::Cell> cell);
 
 using code::end_record;
 
@@ -20,8 +20,7 @@ Value describe(const code::ContextInfo& info);
 
 // The contexts of a sandbox, for both of its APIs: what can be done is recorded, and done then.
 struct Contexts {
-  Call& call;
-  std::shared_ptr<manager::Sandbox> sandbox;
+  SandboxCall inside;
   std::shared_ptr<code::Interpreter> interpreter;
 
   io::Task<Result<code::ContextInfo>> create(std::string language, std::string cwd);

@@ -1,10 +1,10 @@
 // What E2B's control plane reads and writes everywhere: bodies, errors, times, sandboxes.
 #include <algorithm>
-#include <ctime>
 
 #include "api/e2b/control.h"
 #include "api/http/server.h"
 #include "base/error_table.h"
+#include "base/event.h"
 #include "base/instant.h"
 #include "base/text.h"
 
@@ -62,14 +62,7 @@ io::Task<Result<Value>> read_object(Call& call) {
 }
 
 std::string time_text(manager::WallTime time) {
-  if (time == 0) time = kNever;
-  time_t seconds = time / 1000;
-  tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[64];
-  size_t size = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  snprintf(text + size, sizeof text - size, ".%03dZ", static_cast<int>(time % 1000));
-  return text;
+  return rfc3339((time == 0 ? kNever : time) * 1000, 3);
 }
 
 Result<manager::WallTime> parse_time(const std::string& text) {

@@ -15,8 +15,8 @@ namespace paddock::api {
 namespace {
 
 // What the sandbox uses now, as envd's own clients read it.
-io::Task<Result<Reply>> metrics(Envd& envd) {
-  Value request = Value::Object{{"op", "metrics"}};
+io::Task<Result<Reply>> metrics(SandboxCall& envd) {
+  Value request = guest::to_value(guest::MetricsRequest{});
   CO_TRY(Value inside, co_await ask_guest(envd, request));
   const manager::SandboxInfo& info = envd.sandbox->info();
   UsageSample last;
@@ -36,17 +36,17 @@ io::Task<Result<Reply>> metrics(Envd& envd) {
 }
 
 // The variables that every process is started with, without secrets.
-io::Task<Result<Reply>> environment(Envd& envd) {
+io::Task<Result<Reply>> environment(SandboxCall& envd) {
   Value body = text_table(envd.sandbox->info().env);
   co_return Reply::json(200, redact::redacted(*envd.sandbox->redaction(), body));
 }
 
 // Whole files over plain HTTP.
-io::Task<Result<Reply>> files(Envd& envd) {
-  const std::string& method = envd.exchange.head().method;
+io::Task<Result<Reply>> files(SandboxCall& envd) {
+  const std::string& method = envd.exchange().head().method;
   if (std::string user = envd.call.query("username"); !user.empty()) envd.user = user;
   Result<Reply> reply = refusal(405, "method not allowed");
-  if (envd.exchange.path() == "/files/compose") {
+  if (envd.exchange().path() == "/files/compose") {
     if (method == "POST") reply = co_await compose_files(envd);
   } else if (method == "GET" || method == "HEAD") {
     reply = co_await download_file(envd);
@@ -88,9 +88,9 @@ std::shared_ptr<manager::Sandbox> find_by_signature(Call& call) {
 namespace {
 
 // Everything that envd offers, to a client that has shown its token.
-io::Task<Reply> serve(Envd& envd) {
-  const std::string path = envd.exchange.path(), method = envd.exchange.head().method;
-  Result<std::string> user = user_of(envd.exchange);
+io::Task<Reply> serve(SandboxCall& envd) {
+  const std::string path = envd.exchange().path(), method = envd.exchange().head().method;
+  Result<std::string> user = user_of(envd.exchange());
   if (!user) co_return rpc_error(envd, user.error());
   envd.user = user.value();
   const std::string process = "/process.Process/", filesystem = "/filesystem.Filesystem/";
@@ -137,7 +137,7 @@ io::Task<Reply> serve_envd(Call& call, std::shared_ptr<manager::Sandbox> sandbox
   exchange.admit(cat("tenant ", sandbox->info().tenant));
   sandbox->touch();
   if (health) co_return Reply::empty(204);
-  Envd envd{call, exchange, sandbox, sandbox->guest(), ""};
+  SandboxCall envd{{sandbox, sandbox->guest()}, call, "", Plane::e2b};
   Reply reply = co_await serve(envd);
   co_return reply;
 }

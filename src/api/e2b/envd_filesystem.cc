@@ -3,13 +3,11 @@
 #include <ctime>
 
 #include "api/e2b/envd_watch.h"
-#include "api/native/in_sandbox.h"
+#include "api/native/sandbox_file.h"
 #include "base/text.h"
 
 namespace paddock::api {
 namespace {
-
-using ItemKind = guest::Channel::Item::Kind;
 
 // The enum of the .proto file.
 const char* file_type(const std::string& type) {
@@ -20,85 +18,45 @@ const char* file_type(const std::string& type) {
 
 // Asks for one thing and answers with its entry. `act`: what it is called in the records, where it
 // changes something.
-io::Task<Result<Reply>> ask_for_entry(Envd& envd, Value request, const char* act) {
+io::Task<Result<Reply>> ask_for_entry(SandboxCall& envd, Value request, const char* act) {
   if (act) {
     Value fields = file_fields(request);
-    CO_TRY_VOID(co_await record_write(envd.call, envd.sandbox, act, std::move(fields)));
+    CO_TRY_VOID(co_await record_write(envd, act, std::move(fields)));
   }
   CO_TRY(Value answer, co_await ask_guest(envd, request));
   Value body = Value::Object{};
   if (const Value* entry = answer.find("entry"))
-    body.set("entry", shown_names(envd.call, *envd.sandbox, entry_info(*entry)));
+    body.set("entry", shown_names(envd, entry_info(*entry)));
   co_return Reply::json(200, body);
 }
 
-Value path_request(const Envd& envd, const char* operation, const Value& message) {
-  Value request = guest_request(envd, operation);
-  request.set("path", text_field(message, "path"));
-  return request;
+io::Task<Result<Reply>> stat(SandboxCall& envd, Value message) {
+  guest::StatRequest request{.path = text_field(message, "path"), .user = envd.user};
+  return ask_for_entry(envd, guest::to_value(request), nullptr);
 }
 
-io::Task<Result<Reply>> stat(Envd& envd, Value message) {
-  return ask_for_entry(envd, path_request(envd, "stat", message), nullptr);
+io::Task<Result<Reply>> make_directory(SandboxCall& envd, Value message) {
+  guest::MakeDirectoryRequest request{.path = text_field(message, "path"), .user = envd.user};
+  return ask_for_entry(envd, guest::to_value(request), "mkdir");
 }
 
-io::Task<Result<Reply>> make_directory(Envd& envd, Value message) {
-  return ask_for_entry(envd, path_request(envd, "make_directory", message), "mkdir");
+io::Task<Result<Reply>> remove(SandboxCall& envd, Value message) {
+  guest::RemoveRequest request{.path = text_field(message, "path"), .user = envd.user};
+  return ask_for_entry(envd, guest::to_value(request), "remove");
 }
 
-io::Task<Result<Reply>> remove(Envd& envd, Value message) {
-  return ask_for_entry(envd, path_request(envd, "remove", message), "remove");
+io::Task<Result<Reply>> move(SandboxCall& envd, Value message) {
+  guest::MoveRequest request{.source = text_field(message, "source"),
+                             .destination = text_field(message, "destination"),
+                             .user = envd.user};
+  return ask_for_entry(envd, guest::to_value(request), "move");
 }
 
-io::Task<Result<Reply>> move(Envd& envd, Value message) {
-  Value request = guest_request(envd, "move");
-  request.set("source", text_field(message, "source"));
-  request.set("destination", text_field(message, "destination"));
-  return ask_for_entry(envd, std::move(request), "move");
-}
-
-// Entries of a directory as JSON, separated by commas. `first`: none was written before.
-std::string entries_json(const Envd& envd, const Value& message, bool& first) {
-  std::string json;
-  const Value* entries = message.find("entries");
-  if (!entries || !entries->as_array()) return json;
-  for (const Value& entry : *entries->as_array()) {
-    if (!first) json += ',';
-    first = false;
-    json += to_json(shown_names(envd.call, *envd.sandbox, entry_info(entry)));
-  }
-  return json;
-}
-
-// The whole list may be long: it goes out as it comes in, once its beginning shows that there is
-// one.
-io::Task<Result<Reply>> list_directory(Envd& envd, Value message) {
-  Value request = path_request(envd, "list", message);
-  request.set("depth", number_field(message, "depth").value_or(1));
-  std::shared_ptr<guest::Channel> channel = envd.guest->open(request);
-  Tie tie(envd, channel);
-  bool first = true, there = true;
-  while (there) {
-    guest::Channel::Item item = co_await channel->next();
-    if (item.kind == ItemKind::failed) {
-      if (!envd.exchange.answered()) co_return guest_error(envd, tie, item);
-      envd.exchange.cut();
-      break;
-    }
-    if (!envd.exchange.answered()) {
-      Headers headers = {{"Content-Type", "application/json"}};
-      there = co_await envd.exchange.begin(200, headers);
-      if (there) there = co_await envd.exchange.write("{\"entries\":[");
-    }
-    if (there && item.kind == ItemKind::end) {
-      bool closed = co_await envd.exchange.write("]}");
-      if (closed) (void)co_await envd.exchange.finish();
-      break;
-    }
-    std::string piece = entries_json(envd, item.value, first);
-    if (there && !piece.empty()) there = co_await envd.exchange.write(piece);
-  }
-  co_return Reply::sent();
+io::Task<Result<Reply>> list_directory(SandboxCall& envd, Value message) {
+  guest::ListRequest request{.path = text_field(message, "path"),
+                             .user = envd.user,
+                             .depth = number_field(message, "depth").value_or(1)};
+  return send_entries(envd, std::move(request), entry_info);
 }
 
 constexpr Method kMethods[] = {{"Stat", stat},
@@ -157,7 +115,7 @@ Value entry_info(const Value& entry) {
   return info;
 }
 
-io::Task<Reply> serve_filesystem(Envd& envd, std::string method) {
+io::Task<Reply> serve_filesystem(SandboxCall& envd, std::string method) {
   return serve_method(envd, "filesystem.Filesystem", kMethods, std::move(method));
 }
 

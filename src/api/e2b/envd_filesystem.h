@@ -6,7 +6,7 @@
 
 namespace paddock::api {
 
-io::Task<Reply> serve_filesystem(Envd& envd, std::string method);
+io::Task<Reply> serve_filesystem(SandboxCall& envd, std::string method);
 
 Value entry_info(const Value& entry);  // a guest's entry as E2B's EntryInfo
 // Since 1970: "2026-01-01T00:00:00.123456789Z".

@@ -16,8 +16,6 @@
 namespace paddock::api {
 namespace {
 
-using ItemKind = guest::Channel::Item::Kind;
-
 constexpr size_t kLargestInput = 16 << 20;
 constexpr size_t kLargestStart = 768 << 10;  // of the guest's request, which is one frame
 // The code interpreter's own processes are not shown.
@@ -26,54 +24,51 @@ constexpr std::string_view kKernelTag = "paddock-kernel/";
 Error invalid(std::string message) { return Error{Code::invalid, std::move(message)}; }
 
 // Puts the process that a selector means into a request to the guest.
-Result<void> select(const Value& message, Value& request) {
+template <class Request>
+Result<void> select(const Value& message, Request& request) {
   const Value* selector = field(message, "process");
-  std::optional<int64_t> pid = selector ? number_field(*selector, "pid") : std::nullopt;
+  request.pid = selector ? number_field(*selector, "pid") : std::nullopt;
   std::string tag = selector ? text_field(*selector, "tag") : "";
-  if (pid)
-    request.set("pid", *pid);
-  else if (!tag.empty())
-    request.set("tag", tag);
-  else
+  if (!request.pid && tag.empty())
     return invalid("select a process: neither a pid nor a tag was given");
+  if (!request.pid) request.tag = tag;
   return {};
 }
 
-// {"rows","columns"} for the guest.
-Result<Value> terminal_size(const Value& pty) {
+// Reads "size" of a terminal into a request to the guest.
+template <class Request>
+Result<void> read_size(const Value& pty, Request& request) {
   const Value* size = field(pty, "size");
-  int64_t columns = size ? number_field(*size, "cols").value_or(0) : 0,
-          rows = size ? number_field(*size, "rows").value_or(0) : 0;
-  if (columns < 0 || rows < 0 || columns > 65535 || rows > 65535)
-    return invalid("set the size of the terminal: not between 0 and 65535");
-  return Value(Value::Object{{"rows", rows}, {"columns", columns}});
+  request.columns = size ? number_field(*size, "cols").value_or(0) : 0;
+  request.rows = size ? number_field(*size, "rows").value_or(0) : 0;
+  for (int64_t length : {request.columns, request.rows})
+    if (length < 0 || length > 65535)
+      return invalid("set the size of the terminal: not between 0 and 65535");
+  return {};
 }
 
 // The guest's request to start what StartRequest asks for.
-Result<Value> start_request(const Envd& envd, const Value& message,
-                            std::optional<int64_t> timeout) {
+Result<guest::StartRequest> start_request(const SandboxCall& envd, const Value& message,
+                                          std::optional<int64_t> timeout) {
   const Value* process = field(message, "process");
   std::string command = process ? text_field(*process, "cmd") : "";
   if (command.empty()) return invalid("start a process: no command was given");
-  Value::Array argv{command};
-  const Value* arguments = field(*process, "args");
-  if (arguments && arguments->as_array())
-    for (const Value& argument : *arguments->as_array()) {
-      if (!argument.as_string()) return invalid("start a process: an argument is not a string");
-      argv.push_back(argument);
-    }
-  Value request = guest_request(envd, "start");
-  request.set("argv", std::move(argv));
-  if (const Value* environment = field(*process, "envs"); environment && environment->as_object())
-    request.set("env", *environment);
-  if (std::string cwd = text_field(*process, "cwd"); !cwd.empty()) request.set("cwd", cwd);
-  if (std::string tag = text_field(message, "tag"); !tag.empty()) request.set("tag", tag);
+  guest::StartRequest request{.cwd = text_field(*process, "cwd"),
+                              .user = envd.user,
+                              .tag = text_field(message, "tag"),
+                              .timeout_ms = std::max<int64_t>(0, timeout.value_or(0))};
+  if (const Value* arguments = field(*process, "args"); arguments && arguments->as_array())
+    if (!from_field(*arguments, request.argv))
+      return invalid("start a process: an argument is not a string");
+  request.argv.insert(request.argv.begin(), command);
+  if (const Value* variables = field(*process, "envs"); variables && variables->as_object())
+    if (!from_field(*variables, request.env))
+      return invalid("start a process: a variable is not a string");
   if (const Value* pty = field(message, "pty"))
-    request.set("terminal", TRY(terminal_size(*pty)));
+    TRY(read_size(*pty, request.terminal.emplace()));
   else
-    request.set("stdin", bool_field(message, "stdin", true));
-  if (timeout && *timeout > 0) request.set("timeout_ms", *timeout);
-  if (to_json(request).size() > kLargestStart)
+    request.wants_input = bool_field(message, "stdin", true);
+  if (to_json(guest::to_value(request)).size() > kLargestStart)
     return Error{Code::exhausted, "start a process: its arguments and environment are too long"};
   return request;
 }
@@ -93,8 +88,8 @@ std::string limit_words_of(const Value& outcome) {
 }
 
 // The guest refused it, or its sandbox is gone.
-Error why_failed(const Envd& envd, const Tie& tie, const Error& error) {
-  if (!tie.sandbox_is_gone() && !envd.guest->is_gone()) return error;
+Error why_failed(const SandboxCall& envd, const GuestChannel& channel, const Error& error) {
+  if (!channel.sandbox_is_gone() && !envd.guest->is_gone()) return error;
   // A limit that ended the whole sandbox is told; otherwise clients take a connection that breaks
   // for its end.
   std::optional<LimitHit> hit = envd.sandbox->info().ended_by;
@@ -121,29 +116,30 @@ io::Task<Result<Reply>> tell_end(RpcStream& stream, const Command::News& news, b
   co_return Reply::sent();
 }
 
-// Start and Connect: events until the process ends, the client goes or the deadline comes.
-io::Task<Result<Reply>> stream_events(Envd& envd, Command& command, Value request,
+// Start and Connect: events until the process ends, the client goes or the deadline comes. `start`:
+// what was started; null for a process that was running before.
+io::Task<Result<Reply>> stream_events(SandboxCall& envd, Command& command,
+                                      std::optional<guest::StartRequest> start,
                                       io::Milliseconds deadline) {
-  Tie tie(envd, command.channel());
+  GuestChannel channel(envd, command.channel());
   Result<void> started = co_await command.started(deadline);
   if (!started) {
-    Error error = why_failed(envd, tie, started.error());
+    Error error = why_failed(envd, channel, started.error());
     if (error.kind != Kind::gone) command.not_started(error);
     co_return error;
   }
+  if (start) command.log(*start);
+  bool has_terminal = start && start->terminal;
+  start.reset();  // the stream may live long
   RpcStream stream(envd);
   std::string json = cat("{\"event\":{\"start\":{\"pid\":", command.pid(), "}}}");
-  if (const Value* argv = request.find("argv"))
-    envd.sandbox->add_log("command", Value::Object{{"pid", command.pid()}, {"argv", *argv}});
-  bool has_terminal = request.find("terminal") != nullptr;
-  request = Value();
   bool there = co_await stream.send_json(std::move(json));
-  io::Loop& loop = envd.call.manager.loop();
-  io::Milliseconds interval = keepalive_interval(envd.exchange);
+  io::Loop& loop = envd.loop();
+  io::Milliseconds interval = keepalive_interval(envd.exchange());
   while (there) {
     io::Milliseconds until = std::min(deadline, loop.now() + interval);
     Command::News news = co_await command.next(until);
-    if (news.kind == Command::News::Kind::failed) co_return why_failed(envd, tie, news.error);
+    if (news.kind == Command::News::Kind::failed) co_return why_failed(envd, channel, news.error);
     if (news.kind == Command::News::Kind::ended) {
       Result<Reply> reply = co_await tell_end(stream, news, has_terminal);
       co_return reply;
@@ -158,13 +154,13 @@ io::Task<Result<Reply>> stream_events(Envd& envd, Command& command, Value reques
 }
 
 // Starts a process and streams its events.
-io::Task<Result<Reply>> start(Envd& envd, Value message) {
+io::Task<Result<Reply>> start(SandboxCall& envd, Value message) {
   CO_TRY(std::optional<int64_t> timeout,
-         net::parse_connect_timeout(envd.exchange.header("Connect-Timeout-Ms")));
-  CO_TRY(Value request, start_request(envd, message, timeout));
+         net::parse_connect_timeout(envd.exchange().header("Connect-Timeout-Ms")));
+  CO_TRY(std::optional<guest::StartRequest> request, start_request(envd, message, timeout));
   message = Value();  // parsed, it is many times its size, and the stream may live long
-  Command command(envd.call, RunningSandbox{envd.sandbox, envd.guest});
-  CO_TRY_VOID(co_await command.open(request, "envd"));
+  Command command(envd);
+  CO_TRY_VOID(co_await command.start(*request, "envd"));
   // Its time is the guest's to watch.
   Result<Reply> reply =
       co_await stream_events(envd, command, std::move(request), io::Wait::kForever);
@@ -172,17 +168,18 @@ io::Task<Result<Reply>> start(Envd& envd, Value message) {
 }
 
 // Streams the events of a process that runs, until the deadline.
-io::Task<Result<Reply>> connect(Envd& envd, Value message) {
+io::Task<Result<Reply>> connect(SandboxCall& envd, Value message) {
   CO_TRY(std::optional<int64_t> timeout,
-         net::parse_connect_timeout(envd.exchange.header("Connect-Timeout-Ms")));
-  Value request = Value::Object{{"op", "attach"}};
+         net::parse_connect_timeout(envd.exchange().header("Connect-Timeout-Ms")));
+  guest::AttachRequest request;
   CO_TRY_VOID(select(message, request));
   message = Value();
   io::Milliseconds deadline =
-      timeout && *timeout > 0 ? envd.call.manager.loop().now() + *timeout : io::Wait::kForever;
-  Command command(envd.call, RunningSandbox{envd.sandbox, envd.guest});
-  CO_TRY_VOID(co_await command.open(request, "envd"));
-  Result<Reply> reply = co_await stream_events(envd, command, std::move(request), deadline);
+      timeout && *timeout > 0 ? envd.loop().now() + *timeout : io::Wait::kForever;
+  Command command(envd);
+  command.attach(request);
+  std::optional<guest::StartRequest> nothing;
+  Result<Reply> reply = co_await stream_events(envd, command, std::move(nothing), deadline);
   co_return reply;
 }
 
@@ -205,8 +202,8 @@ Value process_entry(const Value& process) {
   return entry;
 }
 
-io::Task<Result<Reply>> list(Envd& envd, Value) {
-  Value request = Value::Object{{"op", "processes"}};
+io::Task<Result<Reply>> list(SandboxCall& envd, Value) {
+  Value request = guest::to_value(guest::ProcessesRequest{});
   CO_TRY(Value answer, co_await ask_guest(envd, request));
   Value::Array processes;
   const Value* list = answer.find("processes");
@@ -218,68 +215,61 @@ io::Task<Result<Reply>> list(Envd& envd, Value) {
   co_return Reply::json(200, Value::Object{{"processes", std::move(shown)}});
 }
 
-io::Task<Result<Reply>> send_signal(Envd& envd, Value message) {
-  Value request = Value::Object{{"op", "signal"}};
+io::Task<Result<Reply>> send_signal(SandboxCall& envd, Value message) {
+  guest::SignalRequest request;
   CO_TRY_VOID(select(message, request));
   std::string signal = text_field(message, "signal");
   std::optional<int64_t> number = number_field(message, "signal");
   if (signal == "SIGNAL_SIGKILL" || number == 9)
-    request.set("signal", "SIGKILL");
+    request.signal = "SIGKILL";
   else if (signal == "SIGNAL_SIGTERM" || number == 15)
-    request.set("signal", "SIGTERM");
+    request.signal = "SIGTERM";
   else
     co_return Error{Code::unsupported, cat("invalid signal: ", printable(signal))};
-  Value fields = signal_fields(request);
-  CO_TRY_VOID(co_await record_doing(envd.call, envd.sandbox, "command.signal", std::move(fields)));
-  CO_TRY_VOID(co_await ask_guest(envd, request));
+  Value asked = guest::to_value(request);
+  CO_TRY_VOID(co_await record_signal(envd, asked));
+  CO_TRY_VOID(co_await ask_guest(envd, asked));
   co_return Reply::json(200, Value::Object{});
 }
 
-io::Task<Result<Reply>> close_stdin(Envd& envd, Value message) {
-  Value request = Value::Object{{"op", "close_stdin"}};
+io::Task<Result<Reply>> close_stdin(SandboxCall& envd, Value message) {
+  guest::CloseInputRequest request;
   CO_TRY_VOID(select(message, request));
-  CO_TRY_VOID(co_await ask_guest(envd, request));
-  note_input(envd.call, *envd.sandbox, request, 0, true);
+  Value asked = guest::to_value(request);
+  CO_TRY_VOID(co_await ask_guest(envd, asked));
+  note_input(envd, asked, 0, true);
   co_return Reply::json(200, Value::Object{});
 }
 
 // Changes the size of a terminal.
-io::Task<Result<Reply>> update(Envd& envd, Value message) {
-  Value request = Value::Object{{"op", "resize"}};
+io::Task<Result<Reply>> update(SandboxCall& envd, Value message) {
+  guest::ResizeRequest request;
   CO_TRY_VOID(select(message, request));
-  if (const Value* pty = field(message, "pty")) {
-    CO_TRY(Value size, terminal_size(*pty));
-    request.set("rows", *size.find("rows"));
-    request.set("columns", *size.find("columns"));
-  }
-  CO_TRY_VOID(co_await ask_guest(envd, request));
+  if (const Value* pty = field(message, "pty")) CO_TRY_VOID(read_size(*pty, request));
+  Value asked = guest::to_value(request);
+  CO_TRY_VOID(co_await ask_guest(envd, asked));
   co_return Reply::json(200, Value::Object{});
 }
 
-io::Task<Result<Reply>> send_input(Envd& envd, Value message) {
-  Value request = Value::Object{{"op", "input"}};
+io::Task<Result<Reply>> send_input(SandboxCall& envd, Value message) {
+  guest::InputRequest request;
   CO_TRY_VOID(select(message, request));
   const Value* input = field(message, "input");
   const Value* text = input ? field(*input, "stdin") : nullptr;
-  bool terminal = input && !text && field(*input, "pty");
-  if (terminal) text = field(*input, "pty");
+  request.terminal = input && !text && field(*input, "pty");
+  if (request.terminal) text = field(*input, "pty");
   if (!text || !text->as_string())
     co_return Error{Code::unsupported, "send input: neither stdin nor pty was given"};
   Result<std::string> bytes = from_base64(*text->as_string());
   if (!bytes) co_return invalid("send input: not base64");
   message = Value();
-  request.set("terminal", terminal);
-  std::shared_ptr<guest::Channel> channel = envd.guest->open(request);
-  Tie tie(envd, channel);
+  Value asked = guest::to_value(request);
+  GuestChannel channel(envd, asked);
   std::string_view data = bytes.value();
   bool taken = co_await channel->send(data);
   if (taken) channel->end_input();
-  guest::Channel::Item item;
-  do {
-    item = co_await channel->next();
-  } while (item.kind != ItemKind::end && item.kind != ItemKind::failed);
-  if (item.kind == ItemKind::failed) co_return guest_error(envd, tie, item);
-  note_input(envd.call, *envd.sandbox, request, data.size());
+  CO_TRY_VOID(co_await channel.result());
+  note_input(envd, asked, data.size());
   co_return Reply::json(200, Value::Object{});
 }
 
@@ -334,7 +324,7 @@ Value end_event(const Value& result, const std::string& limit) {
   return event;
 }
 
-io::Task<Reply> serve_process(Envd& envd, std::string method) {
+io::Task<Reply> serve_process(SandboxCall& envd, std::string method) {
   return serve_method(envd, "process.Process", kMethods, std::move(method));
 }
 

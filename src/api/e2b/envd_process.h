@@ -6,7 +6,7 @@
 
 namespace paddock::api {
 
-io::Task<Reply> serve_process(Envd& envd, std::string method);
+io::Task<Reply> serve_process(SandboxCall& envd, std::string method);
 
 // How the end of a process is told, in the words of Go, which E2B's clients show:
 // {"exitCode":3,"exited":true,"status":"exit status 3","error":"exit status 3"}, from a guest's

@@ -3,6 +3,7 @@
 #include "api/http/data_plane.h"
 #include "base/error_table.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "net/connect_rpc.h"
 
 namespace paddock::api {
@@ -21,7 +22,7 @@ std::string snake_case(std::string_view json_name) {
 }
 
 // {"code","message"}, without secrets.
-Value error_value(const Envd& envd, const Error& error) {
+Value error_value(const SandboxCall& envd, const Error& error) {
   return Value::Object{{"code", connect_code(error)},
                        {"message", redact::redacted(*envd.sandbox->redaction(), error.message)}};
 }
@@ -32,49 +33,6 @@ bool is_json(const std::string& type, std::string_view wanted) {
 }
 
 }  // namespace
-
-Tie::Tie(Envd& envd, std::shared_ptr<guest::Channel> channel, Client client)
-    : state_(std::make_shared<State>()) {
-  state_->exchange = &envd.exchange;
-  state_->channel = channel;
-  std::shared_ptr<State> state = state_;
-  std::weak_ptr<manager::Sandbox> sandbox = envd.sandbox;
-  watch_ = envd.sandbox->watch([state, sandbox] {
-    state->gone = true;
-    std::shared_ptr<manager::Sandbox> held = sandbox.lock();
-    bool tells_limit = held && held->info().ended_by;  // gone_reply() cuts what is not told of it
-    if (state->exchange && state->exchange->answered() && !tells_limit) state->exchange->cut();
-    if (auto open = state->channel.lock()) open->cancel();
-  });
-  if (client == Client::uploads) return;
-  envd.exchange.on_client_gone([state] {
-    if (auto open = state->channel.lock()) open->cancel();
-  });
-}
-
-Tie::~Tie() { state_->exchange = nullptr; }
-
-io::Task<Result<Value>> ask_guest(Envd& envd, Value request) {
-  std::shared_ptr<guest::Channel> channel = envd.guest->open(request);
-  Tie tie(envd, channel);
-  while (true) {
-    guest::Channel::Item item = co_await channel->next();
-    if (item.kind == guest::Channel::Item::Kind::end) co_return std::move(item.value);
-    if (item.kind == guest::Channel::Item::Kind::failed) co_return guest_error(envd, tie, item);
-  }
-}
-
-Value guest_request(const Envd& envd, const char* operation) {
-  Value request = Value::Object{{"op", operation}};
-  if (!envd.user.empty()) request.set("user", envd.user);
-  return request;
-}
-
-Error guest_error(const Envd& envd, const Tie& tie, const guest::Channel::Item& item) {
-  if (tie.sandbox_is_gone() || envd.guest->is_gone())
-    return make_error(Kind::gone, "The sandbox was not found");
-  return item.error;
-}
 
 const Value* field(const Value& message, std::string_view json_name) {
   const Value* value = message.find(json_name);
@@ -96,20 +54,12 @@ bool bool_field(const Value& message, std::string_view json_name, bool otherwise
 
 std::optional<int64_t> number_field(const Value& message, std::string_view json_name) {
   const Value* value = field(message, json_name);
-  if (!value) return {};
-  if (const int64_t* number = value->as_int()) return *number;
-  const std::string* text = value->as_string();
-  if (!text || text->empty() || text->size() > 18 ||
-      text->find_first_not_of("0123456789") != std::string::npos)
-    return {};
-  return std::stoll(*text);
+  if (value && value->as_int()) return *value->as_int();
+  return parse_digits(value && value->as_string() ? *value->as_string() : "");
 }
 
 io::Milliseconds keepalive_interval(const Exchange& exchange) {
-  std::string header = exchange.header("Keepalive-Ping-Interval");
-  bool is_number = !header.empty() && header.size() < 6 &&
-                   header.find_first_not_of("0123456789") == std::string::npos;
-  int64_t seconds = is_number ? std::stoll(header) : 0;
+  int64_t seconds = parse_digits(exchange.header("Keepalive-Ping-Interval"), 5).value_or(0);
   return (seconds > 0 ? seconds : 90) * 1000;
 }
 
@@ -120,8 +70,8 @@ const char* content_type(const Method& method) {
 }
 
 // The request's message, once its content type is known to be right.
-io::Task<Result<Value>> read_message(Envd& envd, const Method& method) {
-  Result<std::string> body = co_await envd.exchange.read_all(method.most);
+io::Task<Result<Value>> read_message(SandboxCall& envd, const Method& method) {
+  Result<std::string> body = co_await envd.exchange().read_all(method.most);
   if (!body) {
     Code code = body.error().code == Code::exhausted ? Code::exhausted : Code::invalid;
     co_return Error{code, body.error().message};
@@ -136,7 +86,7 @@ io::Task<Result<Value>> read_message(Envd& envd, const Method& method) {
   co_return message;
 }
 
-io::Task<Result<Reply>> call_method(Envd& envd, const Method& method) {
+io::Task<Result<Reply>> call_method(SandboxCall& envd, const Method& method) {
   CO_TRY(Value message, co_await read_message(envd, method));
   Result<Reply> reply = co_await method.handler(envd, std::move(message));
   co_return reply;
@@ -144,14 +94,14 @@ io::Task<Result<Reply>> call_method(Envd& envd, const Method& method) {
 
 }  // namespace
 
-io::Task<Reply> serve_method(Envd& envd, const char* service, std::span<const Method> methods,
-                             std::string name) {
+io::Task<Reply> serve_method(SandboxCall& envd, const char* service,
+                             std::span<const Method> methods, std::string name) {
   const Method* method = nullptr;
   for (const Method& one : methods)
     if (name == one.name) method = &one;
   Error unknown{Code::unsupported, cat(service, "/", printable(name), " is not implemented")};
   if (!method) co_return rpc_error(envd, unknown);
-  if (!is_json(envd.exchange.header("Content-Type"), content_type(*method)))
+  if (!is_json(envd.exchange().header("Content-Type"), content_type(*method)))
     co_return Reply{415, {{"Accept-Post", content_type(*method)}}, ""};
   Result<Reply> reply = co_await call_method(envd, *method);
   if (reply) co_return std::move(reply).value();
@@ -169,21 +119,21 @@ Reply gone_reply(Exchange& exchange, const std::string& sandbox_id) {
   return data_error(502, sandbox_id, "The sandbox was not found");
 }
 
-Reply rpc_error(Envd& envd, const Error& error) {
+Reply rpc_error(SandboxCall& envd, const Error& error) {
   note_failure(envd.call, error);
-  if (error.kind == Kind::gone) return gone_reply(envd.exchange, envd.sandbox->info().id);
+  if (error.kind == Kind::gone) return gone_reply(envd.exchange(), envd.sandbox->info().id);
   return Reply::json(connect_status(error), error_value(envd, error));
 }
 
 io::Task<bool> RpcStream::send_envelope(std::string json, uint8_t flags) {
-  if (!envd_.exchange.answered()) {
+  if (!envd_.exchange().answered()) {
     Headers headers = {{"Content-Type", "application/connect+json"}};
-    bool begun = co_await envd_.exchange.begin(200, headers);
+    bool begun = co_await envd_.exchange().begin(200, headers);
     if (!begun) co_return false;
   }
   std::string envelope;
   net::append_envelope(json, flags, envelope);
-  bool sent = co_await envd_.exchange.write(envelope);
+  bool sent = co_await envd_.exchange().write(envelope);
   co_return sent;
 }
 
@@ -201,19 +151,19 @@ io::Task<bool> RpcStream::send_json(std::string json) {
 io::Task<void> RpcStream::end() {
   std::string nothing = "{}";
   bool sent = co_await send_envelope(std::move(nothing), net::kEnvelopeEnd);
-  if (sent) (void)co_await envd_.exchange.finish();
+  if (sent) (void)co_await envd_.exchange().finish();
 }
 
 io::Task<void> RpcStream::fail(Error error) {
   if (error.kind == Kind::gone) {
-    Reply reply = gone_reply(envd_.exchange, envd_.sandbox->info().id);
-    (void)co_await envd_.exchange.answer(std::move(reply));
+    Reply reply = gone_reply(envd_.exchange(), envd_.sandbox->info().id);
+    (void)co_await envd_.exchange().answer(std::move(reply));
     co_return;
   }
   note_failure(envd_.call, error);
   std::string json = to_json(Value::Object{{"error", error_value(envd_, error)}});
   bool sent = co_await send_envelope(std::move(json), net::kEnvelopeEnd);
-  if (sent) (void)co_await envd_.exchange.finish();
+  if (sent) (void)co_await envd_.exchange().finish();
 }
 
 }  // namespace paddock::api

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "api/e2b/envd_filesystem.h"
-#include "api/native/in_sandbox.h"
+#include "api/native/sandbox_call.h"
 #include "base/digest.h"
 #include "base/error_table.h"
 #include "base/text.h"
@@ -19,13 +19,13 @@ using ItemKind = guest::Channel::Item::Kind;
 constexpr size_t kMostWatchers = 24, kMostEvents = 8192, kMostBytes = 1'000'000;
 
 // The guest's request for what WatchDirRequest asks for.
-Value watch_request(const Envd& envd, const Value& message) {
-  Value request = guest_request(envd, "watch");
-  request.set("path", text_field(message, "path"));
-  request.set("recursive", bool_field(message, "recursive", false));
-  request.set("entries", bool_field(message, "includeEntry", false));
-  request.set("network_mounts", bool_field(message, "allowNetworkMounts", false));
-  return request;
+Value watch_request(const SandboxCall& envd, const Value& message) {
+  return guest::to_value(
+      guest::WatchRequest{.path = text_field(message, "path"),
+                          .user = envd.user,
+                          .recursive = bool_field(message, "recursive", false),
+                          .entries = bool_field(message, "includeEntry", false),
+                          .network_mounts = bool_field(message, "allowNetworkMounts", false)});
 }
 
 // The enum of the .proto file.
@@ -43,8 +43,8 @@ bool is_lost(const Value& message) { return text_field(message, "type") == "over
 
 // Null rules: names stay as they are.
 using NameRules = std::shared_ptr<const redact::Rules>;
-NameRules name_rules(const Envd& envd) {
-  return redacts_files(envd.call, *envd.sandbox) ? envd.sandbox->redaction() : nullptr;
+NameRules name_rules(const SandboxCall& envd) {
+  return redacts_files(envd) ? envd.sandbox->redaction() : nullptr;
 }
 
 // A change as FilesystemEvent has it.
@@ -102,24 +102,22 @@ Error no_watcher(const std::string& id) {
 
 }  // namespace
 
-io::Task<Result<Reply>> watch_directory(Envd& envd, Value message) {
+io::Task<Result<Reply>> watch_directory(SandboxCall& envd, Value message) {
   CO_TRY(std::optional<int64_t> timeout,
-         net::parse_connect_timeout(envd.exchange.header("Connect-Timeout-Ms")));
-  io::Loop& loop = envd.call.manager.loop();
+         net::parse_connect_timeout(envd.exchange().header("Connect-Timeout-Ms")));
+  io::Loop& loop = envd.loop();
   io::Milliseconds deadline = timeout && *timeout > 0 ? loop.now() + *timeout : io::Wait::kForever;
-  io::Milliseconds interval = keepalive_interval(envd.exchange);
+  io::Milliseconds interval = keepalive_interval(envd.exchange());
   Value request = watch_request(envd, message);
   message = Value();
   NameRules rules = name_rules(envd);
-  std::shared_ptr<guest::Channel> channel = envd.guest->open(request);
-  Tie tie(envd, channel);
+  GuestChannel channel(envd, request);
   RpcStream stream(envd);
   bool started = false, there = true;
   while (there) {
     io::Milliseconds until = std::min(deadline, loop.now() + interval);
     guest::Channel::Item item = co_await channel->next(until);
-    if (tie.sandbox_is_gone() || item.kind == ItemKind::failed)
-      co_return guest_error(envd, tie, item);
+    if (channel.sandbox_is_gone() || item.kind == ItemKind::failed) co_return channel.error(item);
     if (item.kind == ItemKind::end) co_return make_error(Kind::unknown, "the watch ended");
     if (item.kind == ItemKind::late && loop.now() >= deadline)
       co_return make_error(Kind::deadline_exceeded, "the deadline of the request was reached");
@@ -137,7 +135,7 @@ io::Task<Result<Reply>> watch_directory(Envd& envd, Value message) {
   co_return Reply::sent();
 }
 
-io::Task<Result<Reply>> create_watcher(Envd& envd, Value message) {
+io::Task<Result<Reply>> create_watcher(SandboxCall& envd, Value message) {
   std::shared_ptr<Watchers> watchers = watchers_of(*envd.sandbox);
   const Error full{Code::exhausted, cat("create a watcher: ", kMostWatchers, " are there already")};
   if (watchers->size() >= kMostWatchers) co_return full;
@@ -145,9 +143,9 @@ io::Task<Result<Reply>> create_watcher(Envd& envd, Value message) {
   message = Value();
   auto watcher = std::make_shared<Watcher>();
   watcher->channel = envd.guest->open(request);
-  Tie tie(envd, watcher->channel);
+  GuestChannel channel(envd, watcher->channel);
   guest::Channel::Item item = co_await watcher->channel->next();
-  if (item.kind == ItemKind::failed) co_return guest_error(envd, tie, item);
+  if (item.kind == ItemKind::failed) co_return channel.error(item);
   if (item.kind != ItemKind::message) co_return make_error(Kind::unknown, "the watch ended");
   CO_TRY(std::string random, random_bytes(10));
   if (watchers->size() >= kMostWatchers) co_return full;  // others came meanwhile
@@ -157,7 +155,7 @@ io::Task<Result<Reply>> create_watcher(Envd& envd, Value message) {
   co_return Reply::json(200, Value::Object{{"watcherId", id}});
 }
 
-io::Task<Result<Reply>> watcher_events(Envd& envd, Value message) {
+io::Task<Result<Reply>> watcher_events(SandboxCall& envd, Value message) {
   std::string id = text_field(message, "watcherId");
   std::shared_ptr<Watchers> watchers = watchers_of(*envd.sandbox);
   auto found = watchers->find(id);
@@ -170,7 +168,7 @@ io::Task<Result<Reply>> watcher_events(Envd& envd, Value message) {
   co_return Reply::text(200, "application/json", cat("{\"events\":[", events, "]}"));
 }
 
-io::Task<Result<Reply>> remove_watcher(Envd& envd, Value message) {
+io::Task<Result<Reply>> remove_watcher(SandboxCall& envd, Value message) {
   std::string id = text_field(message, "watcherId");
   if (watchers_of(*envd.sandbox)->erase(id) == 0) co_return no_watcher(id);
   co_return Reply::json(200, Value::Object{});

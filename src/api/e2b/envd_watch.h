@@ -6,9 +6,9 @@
 
 namespace paddock::api {
 
-io::Task<Result<Reply>> watch_directory(Envd& envd, Value message);
-io::Task<Result<Reply>> create_watcher(Envd& envd, Value message);
-io::Task<Result<Reply>> watcher_events(Envd& envd, Value message);
-io::Task<Result<Reply>> remove_watcher(Envd& envd, Value message);
+io::Task<Result<Reply>> watch_directory(SandboxCall& envd, Value message);
+io::Task<Result<Reply>> create_watcher(SandboxCall& envd, Value message);
+io::Task<Result<Reply>> watcher_events(SandboxCall& envd, Value message);
+io::Task<Result<Reply>> remove_watcher(SandboxCall& envd, Value message);
 
 }  // namespace paddock::api

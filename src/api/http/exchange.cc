@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/instant.h"
 #include "base/peer_json.h"
 #include "base/percent.h"
 #include "base/text.h"
@@ -60,17 +61,13 @@ class HeldBytes {
   size_t mine_ = 0;
 };
 
-// Made once a second.
-std::string http_date() {
+// The date of now. Made once a second.
+const std::string& date_header() {
   static time_t made = 0;
-  static char text[40];
+  static std::string text;
   time_t now = ::time(nullptr);
-  if (now != made) {
-    tm parts;
-    ::gmtime_r(&now, &parts);
-    (void)::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts);
-    made = now;
-  }
+  if (now != made) text = http_date(now);
+  made = now;
   return text;
 }
 
@@ -242,7 +239,7 @@ std::string Exchange::make_head(int status, const Headers& headers,
 
   std::string text =
       cat("HTTP/1.1 ", status, " ", reason_.empty() ? reason_of(status) : reason_, "\r\n");
-  if (!net::find_header(headers, "Date")) text += cat("Date: ", http_date(), "\r\n");
+  if (!net::find_header(headers, "Date")) text += cat("Date: ", date_header(), "\r\n");
   for (const net::Header& header : always)
     if (!net::find_header(headers, header.name))
       text += cat(header.name, ": ", header.value, "\r\n");

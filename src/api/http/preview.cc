@@ -7,6 +7,7 @@
 #include "api/http/data_plane.h"
 #include "base/base64.h"
 #include "base/text.h"
+#include "guest/protocol.h"
 
 namespace paddock::api {
 
@@ -306,9 +307,7 @@ Task<Reply> serve_preview(Call& call, std::shared_ptr<manager::Sandbox> sandbox,
   std::shared_ptr<guest::Client> client = sandbox->guest();
   if (!client) co_return data_error(502, id, "The sandbox was not found");
   Reply closed = data_error(502, id, "The sandbox is running but port is not open", port);
-  Value request;
-  request.set("op", "connect");
-  request.set("port", static_cast<int>(port));
+  Value request = guest::to_value(guest::ConnectRequest{.port = port});
   Preview preview{call, sandbox, port, client->open(request), "", false, false};
   Milliseconds deadline = call.manager.loop().now() + kConnectTime;
   Channel::Item first = co_await preview.channel->next(deadline);

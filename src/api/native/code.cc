@@ -2,7 +2,7 @@
 #include "api/e2b/code.h"
 #include "api/http/all_routes.h"
 #include "api/native/describe.h"
-#include "api/native/in_sandbox.h"
+#include "api/native/sandbox_call.h"
 #include "base/text.h"
 
 namespace paddock::api {
@@ -18,10 +18,10 @@ constexpr size_t kMostCollected = 16 << 20;
 
 // The contexts of the sandbox that the path names.
 Task<Result<Contexts>> contexts_of(Call& call) {
-  CO_TRY(RunningSandbox inside, co_await enter(call));
+  CO_TRY(SandboxCall inside, co_await enter(call));
   io::Loop& loop = call.manager.loop();
   CO_TRY(std::shared_ptr<Interpreter> interpreter, co_await Interpreter::of(inside.sandbox, loop));
-  co_return Contexts{call, inside.sandbox, interpreter};
+  co_return Contexts{std::move(inside), interpreter};
 }
 
 // All that happened in a cell as one object:
@@ -129,7 +129,7 @@ Task<Result<std::shared_ptr<Cell>>> begin(Call& call, std::shared_ptr<manager::S
 Task<Result<Reply>> run_code(Call& call) {
   CO_TRY(Fields fields, co_await call.fields(kLargestBody));
   CO_TRY(CodeRequest request, read_code(fields));
-  CO_TRY(RunningSandbox inside, co_await enter(call));
+  CO_TRY(SandboxCall inside, co_await enter(call));
   Recorded recorded(call.manager, call.caller, inside.sandbox);
   CO_TRY_VOID(co_await recorded.start_code(request.cell.code, request.where.language,
                                            request.where.context));
@@ -142,7 +142,7 @@ Task<Result<Reply>> run_code(Call& call) {
   std::shared_ptr<Cell> cell = begun.value();
   Result<Reply> reply = Reply::sent();
   if (streams)
-    co_await stream_cell(call.exchange, call.manager.loop(), cell);
+    co_await stream_cell(call, cell);
   else
     reply = co_await collect(call, cell);
   end_record(recorded, *cell);

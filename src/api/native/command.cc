@@ -9,17 +9,21 @@ namespace paddock::api {
 using guest::Channel;
 using io::Task;
 
-Command::Command(Call& call, RunningSandbox inside)
-    : call_(call),
-      inside_(std::move(inside)),
-      recorded_(call.manager, call.caller, inside_.sandbox),
+Command::Command(SandboxCall inside)
+    : inside_(std::move(inside)),
+      recorded_(inside_.call.manager, inside_.call.caller, inside_.sandbox),
       redaction_(inside_.sandbox->redaction()) {}
 
-Task<Result<void>> Command::open(Value request, const char* via) {
-  timeout_ms_ = number_in(request, "timeout_ms");
-  if (request.find("argv")) CO_TRY_VOID(co_await recorded_.start_command(request, via));
-  channel_ = inside_.guest->open(request);
+Task<Result<void>> Command::start(guest::StartRequest request, const char* via) {
+  timeout_ms_ = request.timeout_ms;
+  Value asked = guest::to_value(request);
+  CO_TRY_VOID(co_await recorded_.start_command(asked, via));
+  channel_ = inside_.guest->open(asked);
   co_return Result<void>();
+}
+
+void Command::attach(const guest::AttachRequest& request) {
+  channel_ = inside_.guest->open(guest::to_value(request));
 }
 
 Task<Result<void>> Command::started(io::Milliseconds deadline) {
@@ -35,7 +39,7 @@ Task<Result<void>> Command::started(io::Milliseconds deadline) {
 }
 
 Task<Command::News> Command::next(io::Milliseconds deadline) {
-  io::Loop& loop = call_.manager.loop();
+  io::Loop& loop = inside_.loop();
   while (!last_) {
     io::Milliseconds until =
         typing_ ? std::min(deadline, loop.now() + OutputRedaction::kTypingMs) : deadline;
@@ -80,16 +84,22 @@ Task<Command::News> Command::last_news(Channel::Item item) {
   if (over_) {
     news.kind = News::Kind::ended;
     news.result = item.value;
-    news.outcome = co_await outcome_of(call_.manager, inside_, item.value, timeout_ms_);
+    news.outcome = co_await outcome_of(inside_.call.manager, inside_, item.value, timeout_ms_);
   } else {
-    news.outcome = co_await limit_that_ended(call_.manager, inside_, item.error);
+    news.outcome = co_await limit_that_ended(inside_.call.manager, inside_, item.error);
   }
   if (news.outcome) recorded_.end(*news.outcome, redaction_.counts());
   co_return news;
 }
 
 void Command::note_input(size_t bytes, bool closed) const {
-  api::note_input(call_, *inside_.sandbox, Value::Object{{"pid", pid_}}, bytes, closed);
+  api::note_input(inside_, Value::Object{{"pid", pid_}}, bytes, closed);
+}
+
+void Command::log(const guest::StartRequest& request) const {
+  Value fields = Value::Object{{"pid", pid_}, {"argv", text_list(request.argv)}};
+  if (!inside_.is_envd() && !request.user.empty()) fields.set("user", request.user);
+  inside_.sandbox->add_log("command", std::move(fields));
 }
 
 void Command::kill() {

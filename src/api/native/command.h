@@ -1,8 +1,8 @@
 // One command in a sandbox, for every API: recorded before it starts, its output counted and
 // redacted as it comes, its end told and recorded.
 //
-//   Command command(call, inside);
-//   CO_TRY_VOID(co_await command.open(request, "exec"));
+//   Command command(inside);
+//   CO_TRY_VOID(co_await command.start(request, "exec"));
 //   CO_TRY_VOID(co_await command.started());
 //   while (true) {
 //     Command::News news = co_await command.next();
@@ -15,17 +15,18 @@
 #include <optional>
 #include <string>
 
-#include "api/native/in_sandbox.h"
+#include "api/native/sandbox_call.h"
 
 namespace paddock::api {
 
 class Command {
  public:
-  Command(Call& call, RunningSandbox inside);
+  explicit Command(SandboxCall inside);
 
-  // Records the start of a command (`via`: by which API) and asks the guest for it. A request that
-  // attaches to a process starts nothing and is not recorded.
-  io::Task<Result<void>> open(Value request, const char* via);
+  // Records the start of a command (`via`: by which API) and asks the guest for it.
+  io::Task<Result<void>> start(guest::StartRequest request, const char* via);
+  // To a process that runs: starts nothing, and is not recorded.
+  void attach(const guest::AttachRequest& request);
   // Waits for the process. The error is the guest's, or Kind::deadline_exceeded.
   io::Task<Result<void>> started(io::Milliseconds deadline = io::Wait::kForever);
   void not_started(const Error& why) { recorded_.not_started(why); }
@@ -41,20 +42,21 @@ class Command {
   // Nothing follows ended or failed.
   io::Task<News> next(io::Milliseconds deadline = io::Wait::kForever);
 
-  const RunningSandbox& inside() const { return inside_; }
+  const SandboxCall& inside() const { return inside_; }
   const std::shared_ptr<guest::Channel>& channel() const { return channel_; }
   int64_t pid() const { return pid_; }
   bool is_over() const { return over_; }  // the process has ended
   redact::Counts counts() const { return redaction_.counts(); }
   // Of input only how much there was is recorded.
   void note_input(size_t bytes, bool closed = false) const;
+  // A line in the sandbox's log that says what was started.
+  void log(const guest::StartRequest& request) const;
   void kill();  // unless it has ended, or its sandbox has
 
  private:
   io::Task<News> last_news(guest::Channel::Item item);
 
-  Call& call_;
-  RunningSandbox inside_;
+  SandboxCall inside_;
   manager::Recorded recorded_;
   OutputRedaction redaction_;
   std::shared_ptr<guest::Channel> channel_;

@@ -23,7 +23,7 @@ TEST(CreateRequest, CombinesPoliciesAndShortcuts) {
 TEST(ExecRequest, NeedsOneCommandAndRefusesNul) {
   Result<ExecRequest> read = read_exec(json(R"({"command":"true","timeout_ms":5})"), false);
   ASSERT_TRUE(read);
-  EXPECT_EQ(to_json(*read.value().start.find("argv")), R"(["/bin/bash","-l","-c","true"])");
+  EXPECT_EQ(to_json(text_list(read.value().start.argv)), R"(["/bin/bash","-l","-c","true"])");
   for (const char* wrong :
        {R"({})", R"({"argv":["a"],"command":"b"})", R"({"argv":[]})", R"({"argv":["a\u0000b"]})",
         R"({"argv":["a"],"stdin":true})", R"({"argv":["a"],"terminal":{}})"})

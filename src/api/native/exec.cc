@@ -78,9 +78,9 @@ Task<Result<Reply>> collect(Command& command) {
 Task<Result<Reply>> exec(Call& call) {
   CO_TRY(Value body, co_await call.exchange.read_json());
   CO_TRY(ExecRequest request, read_exec(body, false));
-  CO_TRY(RunningSandbox inside, co_await enter(call));
-  Command command(call, inside);
-  CO_TRY_VOID(co_await command.open(request.start, "exec"));
+  CO_TRY(SandboxCall inside, co_await enter(call));
+  Command command(inside);
+  CO_TRY_VOID(co_await command.start(request.start, "exec"));
   std::shared_ptr<Channel> channel = command.channel();
   std::shared_ptr<void> watched = cancel_with(inside, channel);
   Result<void> started = co_await command.started();
@@ -89,7 +89,7 @@ Task<Result<Reply>> exec(Call& call) {
     command.not_started(error);
     co_return error;
   }
-  log_command(inside, request.start, command.pid());
+  command.log(request.start);
   if (request.input) {
     command.note_input(request.input->size(), true);
     io::spawn(feed(channel, std::move(*request.input)));
@@ -108,7 +108,7 @@ Task<Result<Reply>> exec(Call& call) {
 // ---- processes
 
 Task<Result<Reply>> list_processes(Call& call) {
-  return answer_from_guest(call, Value::Object{{"op", "processes"}}, {.redacts = true});
+  return answer_from_guest(call, guest::to_value(guest::ProcessesRequest{}), {.redacts = true});
 }
 
 Task<Result<Reply>> signal_process(Call& call) {
@@ -117,7 +117,7 @@ Task<Result<Reply>> signal_process(Call& call) {
   CO_TRY_VOID(fields.done());
   std::optional<int64_t> pid = pid_in_path(call);
   if (!pid) co_return Error{Code::invalid, "a process is named by its number"};
-  Value request = Value::Object{{"op", "signal"}, {"pid", *pid}, {"signal", signal}};
+  Value request = guest::to_value(guest::SignalRequest{.pid = pid, .signal = signal});
   AskOptions options{.signals = true};
   Result<Reply> reply = co_await answer_from_guest(call, std::move(request), options);
   co_return reply;
@@ -127,14 +127,14 @@ Task<Result<Reply>> signal_process(Call& call) {
 // it after that.
 Task<Result<Reply>> write_input(Call& call) {
   int64_t pid = pid_in_path(call).value_or(0);
-  CO_TRY(RunningSandbox inside, co_await enter(call));
-  Value request = Value::Object{{"op", "input"}, {"pid", pid}, {"terminal", call.asks("terminal")}};
-  std::shared_ptr<Channel> channel = inside.guest->open(request);
-  std::shared_ptr<void> watched = cancel_with(inside, channel);
+  CO_TRY(SandboxCall inside, co_await enter(call));
+  Value request =
+      guest::to_value(guest::InputRequest{.pid = pid, .terminal = call.asks("terminal")});
+  GuestChannel channel(inside, request, GuestChannel::Client::not_watched);
   size_t given = 0;
   while (true) {
     Result<std::string> piece = co_await call.exchange.read();
-    if (!piece && given > 0) note_input(call, *inside.sandbox, request, given);
+    if (!piece && given > 0) note_input(inside, request, given);
     if (!piece) co_return piece.error();
     if (piece.value().empty()) break;
     bool sent = co_await channel->send(piece.value());
@@ -142,12 +142,11 @@ Task<Result<Reply>> write_input(Call& call) {
     given += piece.value().size();
   }
   channel->end_input();
-  Channel::Item last = co_await channel->next();
-  if (last.kind == Channel::Item::Kind::failed) co_return from_guest(last.error);
+  CO_TRY_VOID(co_await channel.result());
   bool closes = call.asks("close");
-  note_input(call, *inside.sandbox, request, given, closes);
+  note_input(inside, request, given, closes);
   if (!closes) co_return Reply::empty(204);
-  Value closing = Value::Object{{"op", "close_stdin"}, {"pid", pid}};
+  Value closing = guest::to_value(guest::CloseInputRequest{.pid = pid});
   Result<Reply> reply = co_await answer_from_guest(call, std::move(closing));
   co_return reply;
 }

@@ -10,73 +10,63 @@ namespace paddock::api {
 namespace {
 
 // The guest passes these as C strings.
-Result<void> check_text(const std::string& text) {
-  if (text.find('\0') != std::string::npos)
-    return Error{Code::invalid, "a NUL cannot stand in arguments, variables or paths", ""};
+Result<void> check_texts(const guest::StartRequest& request) {
+  std::vector<std::string> texts = request.argv;
+  texts.push_back(request.cwd);
+  for (const auto& [name, value] : request.env) {
+    texts.push_back(name);
+    texts.push_back(value);
+  }
+  for (const std::string& text : texts)
+    if (text.find('\0') != std::string::npos)
+      return Error{Code::invalid, "a NUL cannot stand in arguments, variables or paths", ""};
   return {};
+}
+
+// "stdin": the text itself, or where the request streams whether there will be some.
+void read_stdin(Fields& fields, bool streams, ExecRequest& request) {
+  const Value* value = fields.any("stdin");
+  if (!value) return;
+  if (value->as_string())
+    request.input = *value->as_string();
+  else if (!value->as_bool() || (*value->as_bool() && !streams))
+    fields.wrong("stdin",
+                 streams ? "must be true, false or the text itself" : "must be the text itself");
+  request.start.wants_input = request.input || (value->as_bool() && *value->as_bool());
 }
 
 }  // namespace
 
 Result<ExecRequest> read_exec(const Value& body, bool streams) {
   ExecRequest request;
+  guest::StartRequest& start = request.start;
   Fields fields(body);
   std::optional<std::vector<std::string>> argv = fields.texts("argv");
   std::optional<std::string> command = fields.text("command");
-  std::map<std::string, std::string> env = fields.texts_by_name("env");
-  std::string cwd = fields.text("cwd").value_or(""), user = fields.text("user").value_or(""),
-              tag = fields.text("tag").value_or("");
-  request.timeout_ms = fields.number("timeout_ms", 0).value_or(0);
+  start.env = fields.texts_by_name("env");
+  start.cwd = fields.text("cwd").value_or("");
+  start.user = fields.text("user").value_or("");
+  start.tag = fields.text("tag").value_or("");
+  start.timeout_ms = fields.number("timeout_ms", 0).value_or(0);
   request.background = fields.flag("background").value_or(false);
-  bool wants_stdin = false;
-  const Value* stdin_value = fields.any("stdin");
-  if (stdin_value && stdin_value->as_bool() && streams)
-    wants_stdin = *stdin_value->as_bool();
-  else if (stdin_value && stdin_value->as_string())
-    request.input = *stdin_value->as_string();
-  else if (stdin_value && !(stdin_value->as_bool() && !*stdin_value->as_bool()))
-    fields.wrong("stdin",
-                 streams ? "must be true, false or the text itself" : "must be the text itself");
-  const Value* terminal = streams ? fields.any("terminal") : nullptr;
-  Value size;
-  if (terminal) {
+  read_stdin(fields, streams, request);
+  if (const Value* terminal = streams ? fields.any("terminal") : nullptr) {
     Fields sizes(*terminal, "terminal");
-    size.set("rows", sizes.number("rows", 1, 10'000).value_or(24));
-    size.set("columns", sizes.number("columns", 1, 10'000).value_or(80));
+    start.terminal = {.rows = sizes.number("rows", 1, 10'000).value_or(24),
+                      .columns = sizes.number("columns", 1, 10'000).value_or(80)};
     TRY(sizes.done());
   }
   TRY(fields.done());
   if (argv.has_value() == command.has_value())
     return Error{Code::invalid, "a command needs either \"argv\" or \"command\"", ""};
-  if (command) argv = {"/bin/bash", "-l", "-c", *command};
-  if (argv->empty() || argv->front().empty()) return Error{Code::invalid, "argv is empty", ""};
-  for (const std::string& word : *argv) TRY(check_text(word));
-  for (const auto& [name, value] : env) {
-    TRY(check_text(name));
-    TRY(check_text(value));
-  }
-  TRY(check_text(cwd));
-
-  request.start.set("op", "start");
-  request.start.set("argv", text_list(*argv));
-  Value variables(Value::Object{});
-  for (const auto& [name, value] : env) variables.set(name, value);
-  request.start.set("env", std::move(variables));
-  if (!cwd.empty()) request.start.set("cwd", cwd);
-  if (!user.empty()) request.start.set("user", user);
-  if (!tag.empty()) request.start.set("tag", tag);
-  request.start.set("stdin", wants_stdin || request.input.has_value());
-  if (terminal) request.start.set("terminal", std::move(size));
-  if (request.timeout_ms > 0) request.start.set("timeout_ms", request.timeout_ms);
+  start.argv = argv ? *argv : std::vector<std::string>{"/bin/bash", "-l", "-c", *command};
+  if (start.argv.empty() || start.argv.front().empty())
+    return Error{Code::invalid, "argv is empty", ""};
+  TRY(check_texts(start));
   return request;
 }
 
-std::optional<int64_t> pid_in_path(const Call& call) {
-  std::string text = call.part("pid");
-  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos)
-    return std::nullopt;
-  return std::stoll(text);
-}
+std::optional<int64_t> pid_in_path(const Call& call) { return parse_digits(call.part("pid"), 9); }
 
 Value start_event(int64_t pid) { return Value::Object{{"type", "start"}, {"pid", pid}}; }
 
@@ -114,14 +104,6 @@ Value error_event(const Error& error) {
 void put_history(const manager::Sandbox& sandbox, Value& into) {
   if (sandbox.info().ended_by && !sandbox.info().ended_by->rule.empty())
     into.set("history", to_value(sandbox.history().recent()));
-}
-
-void log_command(const RunningSandbox& inside, const Value& start, int64_t pid) {
-  Value fields;
-  fields.set("pid", pid);
-  for (const char* key : {"argv", "user"})
-    if (const Value* value = start.find(key)) fields.set(key, *value);
-  inside.sandbox->add_log("command", std::move(fields));
 }
 
 }  // namespace paddock::api

@@ -9,10 +9,9 @@
 namespace paddock::api {
 
 struct ExecRequest {
-  Value start;                       // for the guest
+  guest::StartRequest start;
   std::optional<std::string> input;  // the whole of its stdin
   bool background = false;           // it lives on when the client goes
-  int64_t timeout_ms = 0;
 };
 
 // `streams`: over a WebSocket, where stdin and a terminal can be asked for.
@@ -31,8 +30,5 @@ Value error_event(const Error& error);
 
 // What the sandbox used lately, where a rule of [monitor] ended it.
 void put_history(const manager::Sandbox& sandbox, Value& into);
-
-// A line in the sandbox's log, as envd writes one.
-void log_command(const RunningSandbox& inside, const Value& start, int64_t pid);
 
 }  // namespace paddock::api

@@ -14,7 +14,7 @@ TEST(ExecRequest, BecomesTheGuestsRequest) {
       json(R"({"argv":["a","b"],"env":{"K":"v"},"cwd":"/w","user":"u","tag":"t","stdin":"in"})"),
       false);
   ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(to_json(read.value().start),
+  EXPECT_EQ(to_json(guest::to_value(read.value().start)),
             R"({"op":"start","argv":["a","b"],"env":{"K":"v"},"cwd":"/w","user":"u","tag":"t",)"
             R"("stdin":true})");
   EXPECT_EQ(read.value().input, "in");
@@ -24,8 +24,9 @@ TEST(ExecRequest, StreamsMayHaveATerminalAndOpenStdin) {
   Result<ExecRequest> read = read_exec(
       json(R"({"command":"top","terminal":{"rows":10},"stdin":true,"background":true})"), true);
   ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(to_json(*read.value().start.find("terminal")), R"({"rows":10,"columns":80})");
-  EXPECT_TRUE(flag_in(read.value().start, "stdin"));
+  Value start = guest::to_value(read.value().start);
+  EXPECT_EQ(to_json(*start.find("terminal")), R"({"rows":10,"columns":80})");
+  EXPECT_TRUE(flag_in(start, "stdin"));
   EXPECT_TRUE(read.value().background);
   EXPECT_FALSE(read.value().input);
   EXPECT_FALSE(read_exec(json(R"({"command":"x","terminal":{"rows":0}})"), true));

@@ -12,16 +12,16 @@ using io::Task;
 using Type = net::WebSocketMessage::Type;
 
 constexpr size_t kLargestMessage = 1 << 20;
-constexpr io::Milliseconds kRequestTime = 30'000, kAskTime = 60'000;
+constexpr io::Milliseconds kRequestTime = 30'000;
 
 struct Session {
-  Call& call;
   Command command;
   WebSocket socket;
   bool kill_when_gone = true;
+  std::shared_ptr<void> watched;  // the sandbox, which may go
 
-  Session(Call& given, const RunningSandbox& inside, io::Stream& stream)
-      : call(given), command(given, inside), socket(stream, kLargestMessage) {}
+  Session(const SandboxCall& inside, io::Stream& stream)
+      : command(inside), socket(stream, kLargestMessage) {}
 };
 
 Task<bool> send_event(WebSocket& socket, Value event) {
@@ -37,13 +37,15 @@ Result<std::optional<Value>> read_control(Session& session, const std::string& t
   Fields fields(message);
   std::string type = fields.text("type").value_or("");
   std::optional<Value> request;
+  int64_t pid = session.command.pid();
   if (type == "resize") {
-    request = Value::Object{{"op", "resize"},
-                            {"rows", fields.number("rows", 1, 10'000).value_or(24)},
-                            {"columns", fields.number("columns", 1, 10'000).value_or(80)}};
+    request = guest::to_value(
+        guest::ResizeRequest{.pid = pid,
+                             .rows = fields.number("rows", 1, 10'000).value_or(24),
+                             .columns = fields.number("columns", 1, 10'000).value_or(80)});
   } else if (type == "signal") {
-    request =
-        Value::Object{{"op", "signal"}, {"signal", fields.text("signal").value_or("SIGTERM")}};
+    request = guest::to_value(
+        guest::SignalRequest{.pid = pid, .signal = fields.text("signal").value_or("SIGTERM")});
   } else if (type == "close_stdin") {
     session.command.channel()->end_input();
     session.command.note_input(0, true);
@@ -51,7 +53,6 @@ Result<std::optional<Value>> read_control(Session& session, const std::string& t
     fields.wrong("type", "must be resize, signal or close_stdin");
   }
   TRY(fields.done());
-  if (request) request->set("pid", session.command.pid());
   return request;
 }
 
@@ -59,23 +60,19 @@ Result<std::optional<Value>> read_control(Session& session, const std::string& t
 Task<Result<void>> obey(Session& session, std::string text) {
   CO_TRY(std::optional<Value> request, read_control(session, text));
   if (!request) co_return Result<void>();
-  const RunningSandbox& inside = session.command.inside();
-  if (request->find("signal")) {
-    Value fields = signal_fields(*request);
-    CO_TRY_VOID(
-        co_await record_doing(session.call, inside.sandbox, "command.signal", std::move(fields)));
-  }
-  io::Milliseconds deadline = session.call.manager.loop().now() + kAskTime;
-  Result<Value> done = co_await inside.guest->ask(std::move(*request), deadline);
-  if (!done) co_return without_secrets(*inside.sandbox, from_guest(done.error()));
+  const SandboxCall& inside = session.command.inside();
+  if (request->find("signal")) CO_TRY_VOID(co_await record_signal(inside, *request));
+  Result<Value> done = co_await ask_guest(inside, std::move(*request));
+  if (!done) co_return without_secrets(*inside.sandbox, done.error());
   co_return Result<void>();
 }
 
 // What the client cannot have is told to it, and does not end the command.
 Task<void> control(Session& session, std::string text) {
   Result<void> done = co_await obey(session, std::move(text));
-  if (!done) note_failure(session.call, done.error());
-  session.call.recorded.reset();
+  Call& call = session.command.inside().call;
+  if (!done) note_failure(call, done.error());
+  call.recorded.reset();
   if (done || session.command.is_over()) co_return;
   Value event = error_event(done.error());
   event.set("fatal", false);
@@ -128,26 +125,30 @@ Task<void> refuse(WebSocket& socket, Error error) {
   co_await socket.close(1000, "");
 }
 
-Task<Result<void>> start(Session& session, Value request, std::shared_ptr<void>& watched) {
+// Starts the command, or attaches to a process where there is none to start.
+Task<Result<void>> begin(Session& session, std::optional<guest::StartRequest> start) {
   Command& command = session.command;
-  CO_TRY_VOID(co_await command.open(request, "exec/ws"));
-  watched = cancel_with(command.inside(), command.channel());
+  const SandboxCall& inside = command.inside();
+  if (start)
+    CO_TRY_VOID(co_await command.start(*start, "exec/ws"));
+  else
+    command.attach({.pid = pid_in_path(inside.call).value_or(0)});
+  session.watched = cancel_with(inside, command.channel());
   Result<void> started = co_await command.started();
   if (!started) {
     Error error = from_guest(started.error());
     command.not_started(error);
-    co_return without_secrets(*command.inside().sandbox, std::move(error));
+    co_return without_secrets(*inside.sandbox, std::move(error));
   }
-  if (request.find("argv")) log_command(command.inside(), request, command.pid());
+  if (start) command.log(*start);
   co_return Result<void>();
 }
 
-// Starts the command, then passes messages both ways until one side is done.
-Task<void> converse(Session& session, Value request) {
-  std::shared_ptr<void> watched;
-  Result<void> started = co_await start(session, std::move(request), watched);
-  if (!started) {
-    co_await refuse(session.socket, started.error());
+// Begins, then passes messages both ways until one side is done.
+Task<void> converse(Session& session, std::optional<guest::StartRequest> start) {
+  Result<void> begun = co_await begin(session, std::move(start));
+  if (!begun) {
+    co_await refuse(session.socket, begun.error());
     co_return;
   }
   Value event = start_event(session.command.pid());
@@ -171,10 +172,10 @@ Result<ExecRequest> read_first(const net::WebSocketMessage& message) {
 }  // namespace
 
 Task<Result<Reply>> exec_socket(Call& call) {
-  CO_TRY(RunningSandbox inside, co_await enter(call));
+  CO_TRY(SandboxCall inside, co_await enter(call));
   io::Stream* stream = co_await accept_websocket(call.exchange);
   if (!stream) co_return Reply::sent();
-  Session session(call, inside, *stream);
+  Session session(inside, *stream);
   io::Milliseconds deadline = call.manager.loop().now() + kRequestTime;
   std::optional<net::WebSocketMessage> first = co_await session.socket.receive(deadline);
   if (!first) co_return Reply::sent();
@@ -184,19 +185,19 @@ Task<Result<Reply>> exec_socket(Call& call) {
     co_return Reply::sent();
   }
   session.kill_when_gone = !request.value().background;
-  Value start = request.value().start;
+  std::optional<guest::StartRequest> start = request.value().start;
   co_await converse(session, std::move(start));
   co_return Reply::sent();
 }
 
 Task<Result<Reply>> attach_socket(Call& call) {
-  CO_TRY(RunningSandbox inside, co_await enter(call));
+  CO_TRY(SandboxCall inside, co_await enter(call));
   io::Stream* stream = co_await accept_websocket(call.exchange);
   if (!stream) co_return Reply::sent();
-  Session session(call, inside, *stream);
+  Session session(inside, *stream);
   session.kill_when_gone = false;
-  Value request = Value::Object{{"op", "attach"}, {"pid", pid_in_path(call).value_or(0)}};
-  co_await converse(session, std::move(request));
+  std::optional<guest::StartRequest> nothing;
+  co_await converse(session, std::move(nothing));
   co_return Reply::sent();
 }
 
