@@ -26,16 +26,15 @@ Task<Result<Reply>> teams(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& other_routes() {
-  static const std::vector<Route> kRoutes = {
-      {"GET", "/teams", "read", teams, nullptr, Plane::e2b},
-      {"GET", "/secrets", "read", refuse_secrets, nullptr, Plane::e2b},
-      {"POST", "/secrets", "sandboxes", refuse_secrets, nullptr, Plane::e2b},
-      {"GET", "/secrets/{name}", "read", refuse_secrets, nullptr, Plane::e2b},
-      {"POST", "/secrets/{name}", "sandboxes", refuse_secrets, nullptr, Plane::e2b},
-      {"DELETE", "/secrets/{name}", "sandboxes", refuse_secrets, nullptr, Plane::e2b},
+std::vector<Route> other_routes() {
+  return {
+      {"GET", "/teams", "read", teams},
+      {"GET", "/secrets", "read", refuse_secrets},
+      {"POST", "/secrets", "sandboxes", refuse_secrets},
+      {"GET", "/secrets/{name}", "read", refuse_secrets},
+      {"POST", "/secrets/{name}", "sandboxes", refuse_secrets},
+      {"DELETE", "/secrets/{name}", "sandboxes", refuse_secrets},
   };
-  return kRoutes;
 }
 
 }  // namespace paddock::api::e2b

@@ -158,14 +158,13 @@ Task<Result<Reply>> logs_v2(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& metrics_routes() {
-  static const std::vector<Route> kRoutes = {
-      {"GET", "/sandboxes/metrics", "read", bulk_metrics, nullptr, Plane::e2b},
-      {"GET", "/sandboxes/{id}/metrics", "read", metrics, nullptr, Plane::e2b},
-      {"GET", "/sandboxes/{id}/logs", "read", logs_v1, nullptr, Plane::e2b},
-      {"GET", "/v2/sandboxes/{id}/logs", "read", logs_v2, nullptr, Plane::e2b},
+std::vector<Route> metrics_routes() {
+  return {
+      {"GET", "/sandboxes/metrics", "read", bulk_metrics},
+      {"GET", "/sandboxes/{id}/metrics", "read", metrics},
+      {"GET", "/sandboxes/{id}/logs", "read", logs_v1},
+      {"GET", "/v2/sandboxes/{id}/logs", "read", logs_v2},
   };
-  return kRoutes;
 }
 
 }  // namespace paddock::api::e2b

@@ -181,23 +181,22 @@ Task<Result<Reply>> update_network(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& sandbox_routes() {
-  static const std::vector<Route> kRoutes = {
-      {"POST", "/sandboxes", "sandboxes", create_v1, nullptr, Plane::e2b},
-      {"POST", "/v2/sandboxes", "sandboxes", create_v2, nullptr, Plane::e2b},
-      {"GET", "/sandboxes", "read", list_v1, nullptr, Plane::e2b},
-      {"GET", "/v2/sandboxes", "read", list_v2, nullptr, Plane::e2b},
-      {"GET", "/sandboxes/{id}", "read", get_info, nullptr, Plane::e2b},
-      {"DELETE", "/sandboxes/{id}", "sandboxes", kill, nullptr, Plane::e2b},
-      {"POST", "/sandboxes/{id}/connect", "sandboxes", connect, nullptr, Plane::e2b},
-      {"POST", "/v2/sandboxes/{id}/connect", "sandboxes", connect, nullptr, Plane::e2b},
-      {"POST", "/sandboxes/{id}/resume", "sandboxes", resume, nullptr, Plane::e2b},
-      {"POST", "/sandboxes/{id}/timeout", "sandboxes", set_timeout, nullptr, Plane::e2b},
-      {"POST", "/sandboxes/{id}/refreshes", "sandboxes", refresh, nullptr, Plane::e2b},
-      {"POST", "/sandboxes/{id}/pause", "sandboxes", pause, nullptr, Plane::e2b},
-      {"PUT", "/sandboxes/{id}/network", "sandboxes", update_network, nullptr, Plane::e2b},
+std::vector<Route> sandbox_routes() {
+  return {
+      {"POST", "/sandboxes", "sandboxes", create_v1},
+      {"POST", "/v2/sandboxes", "sandboxes", create_v2},
+      {"GET", "/sandboxes", "read", list_v1},
+      {"GET", "/v2/sandboxes", "read", list_v2},
+      {"GET", "/sandboxes/{id}", "read", get_info},
+      {"DELETE", "/sandboxes/{id}", "sandboxes", kill},
+      {"POST", "/sandboxes/{id}/connect", "sandboxes", connect},
+      {"POST", "/v2/sandboxes/{id}/connect", "sandboxes", connect},
+      {"POST", "/sandboxes/{id}/resume", "sandboxes", resume},
+      {"POST", "/sandboxes/{id}/timeout", "sandboxes", set_timeout},
+      {"POST", "/sandboxes/{id}/refreshes", "sandboxes", refresh},
+      {"POST", "/sandboxes/{id}/pause", "sandboxes", pause},
+      {"PUT", "/sandboxes/{id}/network", "sandboxes", update_network},
   };
-  return kRoutes;
 }
 
 }  // namespace paddock::api::e2b

@@ -83,13 +83,12 @@ Task<Result<Reply>> fork(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& snapshot_routes() {
-  static const std::vector<Route> kRoutes = {
-      {"POST", "/sandboxes/{id}/snapshots", "sandboxes", create_snapshot, nullptr, Plane::e2b},
-      {"GET", "/snapshots", "read", list_snapshots, nullptr, Plane::e2b},
-      {"POST", "/sandboxes/{id}/fork", "sandboxes", fork, nullptr, Plane::e2b},
+std::vector<Route> snapshot_routes() {
+  return {
+      {"POST", "/sandboxes/{id}/snapshots", "sandboxes", create_snapshot},
+      {"GET", "/snapshots", "read", list_snapshots},
+      {"POST", "/sandboxes/{id}/fork", "sandboxes", fork},
   };
-  return kRoutes;
 }
 
 }  // namespace paddock::api::e2b

@@ -297,25 +297,22 @@ Task<Result<Reply>> list_tags(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& template_routes() {
-  static const std::vector<Route> kRoutes = {
-      {"POST", "/v3/templates", "templates", request_build, nullptr, Plane::e2b},
-      {"POST", "/v2/templates", "templates", request_build, nullptr, Plane::e2b},
-      {"POST", "/v2/templates/{template}/builds/{build}", "templates", begin_build, nullptr,
-       Plane::e2b},
-      {"GET", "/templates/{template}/builds/{build}/status", "read", build_status, nullptr,
-       Plane::e2b},
-      {"GET", "/templates/{template}/files/{hash}", "templates", find_files, nullptr, Plane::e2b},
-      {"PUT", "/templates/upload/{permit}", "", upload_archive, nullptr, Plane::e2b},
-      {"GET", "/templates/aliases/{alias}", "read", find_alias, nullptr, Plane::e2b},
-      {"GET", "/templates", "read", list_templates, nullptr, Plane::e2b},
-      {"GET", "/templates/{template}", "read", get_template, nullptr, Plane::e2b},
-      {"DELETE", "/templates/{template}", "templates", remove_template, nullptr, Plane::e2b},
-      {"POST", "/templates/tags", "templates", assign_tags, nullptr, Plane::e2b},
-      {"DELETE", "/templates/tags", "templates", remove_tags, nullptr, Plane::e2b},
-      {"GET", "/templates/{template}/tags", "read", list_tags, nullptr, Plane::e2b},
+std::vector<Route> template_routes() {
+  return {
+      {"POST", "/v3/templates", "templates", request_build},
+      {"POST", "/v2/templates", "templates", request_build},
+      {"POST", "/v2/templates/{template}/builds/{build}", "templates", begin_build},
+      {"GET", "/templates/{template}/builds/{build}/status", "read", build_status},
+      {"GET", "/templates/{template}/files/{hash}", "templates", find_files},
+      {"PUT", "/templates/upload/{permit}", "", upload_archive},
+      {"GET", "/templates/aliases/{alias}", "read", find_alias},
+      {"GET", "/templates", "read", list_templates},
+      {"GET", "/templates/{template}", "read", get_template},
+      {"DELETE", "/templates/{template}", "templates", remove_template},
+      {"POST", "/templates/tags", "templates", assign_tags},
+      {"DELETE", "/templates/tags", "templates", remove_tags},
+      {"GET", "/templates/{template}/tags", "read", list_tags},
   };
-  return kRoutes;
 }
 
 }  // namespace paddock::api::e2b

@@ -231,17 +231,16 @@ Task<Result<Reply>> by_token(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& volume_content_routes() {
-  static const std::vector<Route> kRoutes = {
-      {"GET", "/volumecontent/{id}/dir", "", by_token<list>, nullptr, Plane::e2b},
-      {"POST", "/volumecontent/{id}/dir", "", by_token<make_directory>, nullptr, Plane::e2b},
-      {"GET", "/volumecontent/{id}/path", "", by_token<stat>, nullptr, Plane::e2b},
-      {"PATCH", "/volumecontent/{id}/path", "", by_token<change>, nullptr, Plane::e2b},
-      {"DELETE", "/volumecontent/{id}/path", "", by_token<remove>, nullptr, Plane::e2b},
-      {"GET", "/volumecontent/{id}/file", "", by_token<read>, nullptr, Plane::e2b},
-      {"PUT", "/volumecontent/{id}/file", "", by_token<write>, nullptr, Plane::e2b},
+std::vector<Route> volume_content_routes() {
+  return {
+      {"GET", "/volumecontent/{id}/dir", "", by_token<list>},
+      {"POST", "/volumecontent/{id}/dir", "", by_token<make_directory>},
+      {"GET", "/volumecontent/{id}/path", "", by_token<stat>},
+      {"PATCH", "/volumecontent/{id}/path", "", by_token<change>},
+      {"DELETE", "/volumecontent/{id}/path", "", by_token<remove>},
+      {"GET", "/volumecontent/{id}/file", "", by_token<read>},
+      {"PUT", "/volumecontent/{id}/file", "", by_token<write>},
   };
-  return kRoutes;
 }
 
 }  // namespace paddock::api::e2b

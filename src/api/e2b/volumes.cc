@@ -45,14 +45,13 @@ Task<Result<Reply>> remove_volume(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& volume_routes() {
-  static const std::vector<Route> kRoutes = {
-      {"POST", "/volumes", "sandboxes", create_volume, nullptr, Plane::e2b},
-      {"GET", "/volumes", "read", list_volumes, nullptr, Plane::e2b},
-      {"GET", "/volumes/{id}", "read", get_volume, nullptr, Plane::e2b},
-      {"DELETE", "/volumes/{id}", "sandboxes", remove_volume, nullptr, Plane::e2b},
+std::vector<Route> volume_routes() {
+  return {
+      {"POST", "/volumes", "sandboxes", create_volume},
+      {"GET", "/volumes", "read", list_volumes},
+      {"GET", "/volumes/{id}", "read", get_volume},
+      {"DELETE", "/volumes/{id}", "sandboxes", remove_volume},
   };
-  return kRoutes;
 }
 
 }  // namespace paddock::api::e2b

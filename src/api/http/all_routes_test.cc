@@ -10,23 +10,16 @@
 namespace paddock::api {
 namespace {
 
-std::vector<Route> every_route() {
-  std::vector<Route> all;
-  for (const std::vector<Route>* routes : all_routes())
-    all.insert(all.end(), routes->begin(), routes->end());
-  return all;
-}
-
 TEST(Routes, EachHasAHandlerAndIsThereOnce) {
   std::set<std::string> seen;
-  for (const Route& route : every_route()) {
+  for (const Route& route : all_routes()) {
     EXPECT_TRUE(route.handler) << route.path;
     EXPECT_TRUE(seen.insert(cat(route.method, " ", route.path)).second) << route.path;
   }
 }
 
 TEST(Routes, ThoseOfE2bTellErrorsAsE2bDoes) {
-  for (const Route& route : every_route()) {
+  for (const Route& route : all_routes()) {
     bool native =
         starts_with(route.path, "/v1/") || route.what || route.path == std::string("/mcp");
     EXPECT_EQ(route.plane == Plane::native, native) << route.path;
@@ -35,7 +28,7 @@ TEST(Routes, ThoseOfE2bTellErrorsAsE2bDoes) {
 
 TEST(Routes, AScopeIsNeededButForAFew) {
   std::set<std::string> open;
-  for (const Route& route : every_route())
+  for (const Route& route : all_routes())
     if (!*route.scope) open.insert(route.path);
   EXPECT_EQ(open, (std::set<std::string>{"/health", "/version", "/openapi.json",
                                          "/templates/upload/{permit}", "/volumecontent/{id}/dir",
@@ -43,7 +36,7 @@ TEST(Routes, AScopeIsNeededButForAFew) {
 }
 
 TEST(Openapi, DescribesTheNativeRoutesAlone) {
-  Value document = make_openapi(every_route());
+  Value document = make_openapi(all_routes());
   const Value* paths = document.find("paths");
   ASSERT_TRUE(paths && paths->as_object());
   EXPECT_TRUE(paths->find("/v1/sandboxes/{id}/exec"));

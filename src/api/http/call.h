@@ -55,7 +55,14 @@ struct Route {
   // Needed: "read", "sandboxes", "templates", "metrics", "admin"; "" for none (health, openapi).
   const char* scope;
   Handler handler;
-  const char* what;  // one line for the OpenAPI document; null: not part of the native API
+  // The rest is for the OpenAPI document. What it does, in one line; null: not part of the native
+  // API.
+  const char* what = nullptr;
+  const char* query = "";  // the names of its parameters, a '!' after those that must be given
+  // The bodies, as names of schemas. "bytes", "tar", "text": such a body; "lines:X": lines of JSON,
+  // each an X; "": none (an answer is then 204); "websocket": 101.
+  const char *request = "", *answer = "";
+  int status = 200;  // of the answer
   Plane plane = Plane::native;
 };
 

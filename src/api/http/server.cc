@@ -92,7 +92,7 @@ Result<std::unique_ptr<Server>> Server::create(io::Loop& loop, ServerOptions opt
     server->tls_ = TRY(net::TlsServer::create(server->options_.certificate, server->options_.key));
   server->listeners_ = std::move(listeners);
   server->reserve_ = TRY(open_file("/dev/null", O_RDONLY));
-  for (const std::vector<Route>* routes : all_routes()) server->router_.add(*routes);
+  server->router_.add(all_routes());
   server->audit_worker_ = TRY(AuditWorker::create(loop));
   return server;
 }

@@ -75,15 +75,17 @@ Task<Result<Reply>> set_tenant(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& admin_routes() {
-  static const std::vector<Route> routes = {
-      {"POST", "/v1/keys", "admin", create_key, "make an API key; it is shown this once"},
-      {"GET", "/v1/keys", "admin", list_keys, "list API keys"},
+std::vector<Route> admin_routes() {
+  return {
+      {"POST", "/v1/keys", "admin", create_key, "make an API key; it is shown this once", "",
+       "CreateKey", "Key", 201},
+      {"GET", "/v1/keys", "admin", list_keys, "list API keys", "", "", "Keys"},
       {"DELETE", "/v1/keys/{id}", "admin", revoke_key, "revoke an API key"},
-      {"GET", "/v1/tenants", "admin", list_tenants, "list tenants, their quotas and policies"},
-      {"PUT", "/v1/tenants/{tenant}", "admin", set_tenant, "set a tenant's quota and policy"},
+      {"GET", "/v1/tenants", "admin", list_tenants, "list tenants, their quotas and policies", "",
+       "", "Tenants"},
+      {"PUT", "/v1/tenants/{tenant}", "admin", set_tenant, "set a tenant's quota and policy", "",
+       "SetTenant", "Tenant"},
   };
-  return routes;
 }
 
 }  // namespace paddock::api

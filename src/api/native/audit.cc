@@ -143,13 +143,16 @@ Task<Result<Reply>> key(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& audit_routes() {
-  static const std::vector<Route> routes = {
-      {"GET", "/v1/audit", "read", show, "what was recorded, by what is asked of it"},
-      {"GET", "/v1/audit/verify", "admin", verify, "whether the record is what was written"},
-      {"GET", "/v1/audit/key", "read", key, "the public key that its seals are checked with"},
+std::vector<Route> audit_routes() {
+  return {
+      {"GET", "/v1/audit", "read", show, "what was recorded, by what is asked of it",
+       "sandbox,tenant,agent,trace,verdict,kind,text,since,until,after,before,limit,order,format",
+       "", "Records"},
+      {"GET", "/v1/audit/verify", "admin", verify, "whether the record is what was written",
+       "expect", "", "Verified"},
+      {"GET", "/v1/audit/key", "read", key, "the public key that its seals are checked with", "",
+       "", "PublicKey"},
   };
-  return routes;
 }
 
 }  // namespace paddock::api

@@ -177,19 +177,19 @@ Task<Result<Reply>> restart_context(Call& call) { return change(call, Contexts::
 
 }  // namespace
 
-const std::vector<Route>& code_routes() {
-  static const std::vector<Route> kRoutes = {
+std::vector<Route> code_routes() {
+  return {
       {"POST", "/v1/sandboxes/{id}/code", "sandboxes", run_code,
-       "Run code in a stateful interpreter"},
-      {"GET", "/v1/sandboxes/{id}/contexts", "read", list_contexts, "The interpreters' contexts"},
+       "Run code in a stateful interpreter", "", "Code", "lines:CodeEvent"},
+      {"GET", "/v1/sandboxes/{id}/contexts", "read", list_contexts, "The interpreters' contexts",
+       "", "", "Contexts"},
       {"POST", "/v1/sandboxes/{id}/contexts", "sandboxes", create_context,
-       "Make a context: a language and a working directory"},
+       "Make a context: a language and a working directory", "", "MakeContext", "Context", 201},
       {"DELETE", "/v1/sandboxes/{id}/contexts/{context}", "sandboxes", remove_context,
        "Remove a context"},
       {"POST", "/v1/sandboxes/{id}/contexts/{context}/restart", "sandboxes", restart_context,
        "Restart a context; its state is lost"},
   };
-  return kRoutes;
 }
 
 }  // namespace paddock::api

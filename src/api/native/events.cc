@@ -193,12 +193,12 @@ Task<Result<Reply>> listen(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& event_routes() {
-  static const std::vector<Route> routes = {
+std::vector<Route> event_routes() {
+  return {
       {"GET", "/v1/events", "read", listen,
-       "what happens from now on: Server-Sent Events, or lines of JSON"},
+       "what happens from now on: Server-Sent Events, or lines of JSON", "sandbox,kind,tenant", "",
+       "lines:Event"},
   };
-  return routes;
 }
 
 }  // namespace paddock::api

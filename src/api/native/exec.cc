@@ -153,22 +153,22 @@ Task<Result<Reply>> write_input(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& exec_routes() {
-  static const std::vector<Route> routes = {
+std::vector<Route> exec_routes() {
+  return {
       {"POST", "/v1/sandboxes/{id}/exec", "sandboxes", exec,
-       "run a command: its output as lines of JSON, or with wait=1 one object"},
+       "run a command: its output as lines of JSON, or with wait=1 one object", "wait", "Exec",
+       "lines:ExecEvent"},
       {"GET", "/v1/sandboxes/{id}/exec/ws", "sandboxes", exec_socket,
-       "run a command over a WebSocket, with stdin and terminal"},
+       "run a command over a WebSocket, with stdin and terminal", "", "", "websocket", 101},
       {"GET", "/v1/sandboxes/{id}/processes", "sandboxes", list_processes,
-       "list the processes that were started through the server"},
+       "list the processes that were started through the server", "", "", "Processes"},
       {"GET", "/v1/sandboxes/{id}/processes/{pid}/ws", "sandboxes", attach_socket,
-       "attach to a process over a WebSocket"},
+       "attach to a process over a WebSocket", "", "", "websocket", 101},
       {"POST", "/v1/sandboxes/{id}/processes/{pid}/signal", "sandboxes", signal_process,
-       "send a signal to a process"},
+       "send a signal to a process", "", "Signal"},
       {"POST", "/v1/sandboxes/{id}/processes/{pid}/input", "sandboxes", write_input,
-       "write to a process's stdin or terminal"},
+       "write to a process's stdin or terminal", "terminal,close", "bytes"},
   };
-  return routes;
 }
 
 }  // namespace paddock::api

@@ -136,25 +136,29 @@ Task<Result<Reply>> watch(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& file_routes() {
-  static const std::vector<Route> routes = {
-      {"GET", "/v1/sandboxes/{id}/files", "sandboxes", read_file, "a file's bytes; ranges too"},
+std::vector<Route> file_routes() {
+  return {
+      {"GET", "/v1/sandboxes/{id}/files", "sandboxes", read_file, "a file's bytes; ranges too",
+       "path!,user", "", "bytes"},
       {"PUT", "/v1/sandboxes/{id}/files", "sandboxes", write_file,
-       "write a file; directories above it are made"},
+       "write a file; directories above it are made", "path!,user,mode", "bytes", "OneEntry"},
       {"DELETE", "/v1/sandboxes/{id}/files", "sandboxes", remove,
-       "remove a file or a directory with all in it"},
-      {"GET", "/v1/sandboxes/{id}/files/stat", "sandboxes", stat, "what is known of a file"},
-      {"GET", "/v1/sandboxes/{id}/files/list", "sandboxes", list, "what is in a directory"},
+       "remove a file or a directory with all in it", "path!,user"},
+      {"GET", "/v1/sandboxes/{id}/files/stat", "sandboxes", stat, "what is known of a file",
+       "path!,user", "", "OneEntry"},
+      {"GET", "/v1/sandboxes/{id}/files/list", "sandboxes", list, "what is in a directory",
+       "path!,user,depth", "", "Entries"},
       {"POST", "/v1/sandboxes/{id}/files/mkdir", "sandboxes", make_directory,
-       "make a directory and those above it"},
-      {"POST", "/v1/sandboxes/{id}/files/move", "sandboxes", move, "rename or move"},
+       "make a directory and those above it", "", "MakeDirectory", "OneEntry"},
+      {"POST", "/v1/sandboxes/{id}/files/move", "sandboxes", move, "rename or move", "", "Move",
+       "OneEntry"},
       {"GET", "/v1/sandboxes/{id}/files/watch", "sandboxes", watch,
-       "what changes, as lines of JSON"},
-      {"GET", "/v1/sandboxes/{id}/tar", "sandboxes", read_tar, "a directory as a tar stream"},
+       "what changes, as lines of JSON", "path!,user,recursive,entries", "", "lines:Change"},
+      {"GET", "/v1/sandboxes/{id}/tar", "sandboxes", read_tar, "a directory as a tar stream",
+       "path!,user", "", "tar"},
       {"PUT", "/v1/sandboxes/{id}/tar", "sandboxes", write_tar,
-       "unpack a tar stream into a directory"},
+       "unpack a tar stream into a directory", "path!,user", "tar", "Unpacked"},
   };
-  return routes;
 }
 
 }  // namespace paddock::api

@@ -174,13 +174,12 @@ io::Task<Result<Reply>> answer_mcp(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& mcp_routes() {
-  static const std::vector<Route> routes{
-      {"POST", "/mcp", "sandboxes", answer_mcp, nullptr},
-      {"GET", "/mcp", "sandboxes", answer_mcp, nullptr},
-      {"DELETE", "/mcp", "sandboxes", answer_mcp, nullptr},
+std::vector<Route> mcp_routes() {
+  return {
+      {"POST", "/mcp", "sandboxes", answer_mcp},
+      {"GET", "/mcp", "sandboxes", answer_mcp},
+      {"DELETE", "/mcp", "sandboxes", answer_mcp},
   };
-  return routes;
 }
 
 }  // namespace paddock::api

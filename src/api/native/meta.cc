@@ -46,14 +46,13 @@ Task<Result<Reply>> openapi(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& meta_routes() {
-  static const std::vector<Route> routes = {
-      {"GET", "/health", "", health, "whether the server answers"},
-      {"GET", "/version", "", version, "which server this is"},
-      {"GET", "/openapi.json", "", openapi, "this document"},
-      {"GET", "/v1/me", "read", me, "whose key this is, and what for"},
+std::vector<Route> meta_routes() {
+  return {
+      {"GET", "/health", "", health, "whether the server answers", "", "", "Health"},
+      {"GET", "/version", "", version, "which server this is", "", "", "Version"},
+      {"GET", "/openapi.json", "", openapi, "this document", "", "", "Enforced"},
+      {"GET", "/v1/me", "read", me, "whose key this is, and what for", "", "", "Me"},
   };
-  return routes;
 }
 
 }  // namespace paddock::api

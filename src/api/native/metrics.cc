@@ -249,12 +249,11 @@ Task<Result<Reply>> metrics(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& metrics_routes() {
-  static const std::vector<Route> routes = {
+std::vector<Route> metrics_routes() {
+  return {
       {"GET", "/metrics", "metrics", metrics,
-       "what everything uses and does, of all tenants, for Prometheus"},
+       "what everything uses and does, of all tenants, for Prometheus", "", "", "text"},
   };
-  return routes;
 }
 
 }  // namespace paddock::api

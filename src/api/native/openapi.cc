@@ -1,89 +1,11 @@
 #include "api/native/openapi.h"
 
-#include <algorithm>
-
 #include "api/native/openapi_schemas.h"
 #include "base/text.h"
 
 namespace paddock::api {
 
 namespace {
-
-// What the table of routes does not say. `query`: names, a '!' after those that must be given.
-// Schemas by name; "bytes", "tar", "text": such a body; "lines:X": lines of JSON, each an X; "":
-// none (204); "websocket": 101.
-struct Detail {
-  const char *method, *path, *query, *request, *answer;
-  int status = 200;
-};
-
-constexpr Detail kDetails[] = {
-    {"GET", "/health", "", "", "Health"},
-    {"GET", "/version", "", "", "Version"},
-    {"GET", "/openapi.json", "", "", "Enforced"},
-    {"GET", "/metrics", "", "", "text"},
-    {"GET", "/v1/me", "", "", "Me"},
-    {"POST", "/v1/sandboxes", "", "CreateSandbox", "Sandbox", 201},
-    {"GET", "/v1/sandboxes", "state,metadata.KEY,template,order,limit,token", "", "Sandboxes"},
-    {"GET", "/v1/sandboxes/{id}", "", "", "Sandbox"},
-    {"DELETE", "/v1/sandboxes/{id}", "", "", ""},
-    {"GET", "/v1/sandboxes/{id}/enforced", "", "", "Enforced"},
-    {"POST", "/v1/sandboxes/{id}/pause", "", "Pause", "Sandbox"},
-    {"POST", "/v1/sandboxes/{id}/resume", "", "Resume", "Sandbox"},
-    {"POST", "/v1/sandboxes/{id}/timeout", "", "Timeout", ""},
-    {"PUT", "/v1/sandboxes/{id}/network", "", "Network", ""},
-    {"POST", "/v1/sandboxes/{id}/snapshots", "", "MakeSnapshot", "Snapshot", 201},
-    {"GET", "/v1/snapshots", "sandbox,name", "", "Snapshots"},
-    {"POST", "/v1/sandboxes/{id}/fork", "", "Fork", "Forks", 201},
-    {"GET", "/v1/sandboxes/{id}/metrics", "recent", "", "Metrics"},
-    {"GET", "/v1/sandboxes/{id}/logs", "follow", "", "lines:LogLine"},
-    {"POST", "/v1/sandboxes/{id}/exec", "wait", "Exec", "lines:ExecEvent"},
-    {"GET", "/v1/sandboxes/{id}/exec/ws", "", "", "websocket", 101},
-    {"GET", "/v1/sandboxes/{id}/processes", "", "", "Processes"},
-    {"GET", "/v1/sandboxes/{id}/processes/{pid}/ws", "", "", "websocket", 101},
-    {"POST", "/v1/sandboxes/{id}/processes/{pid}/signal", "", "Signal", ""},
-    {"POST", "/v1/sandboxes/{id}/processes/{pid}/input", "terminal,close", "bytes", ""},
-    {"GET", "/v1/sandboxes/{id}/files", "path!,user", "", "bytes"},
-    {"PUT", "/v1/sandboxes/{id}/files", "path!,user,mode", "bytes", "OneEntry"},
-    {"DELETE", "/v1/sandboxes/{id}/files", "path!,user", "", ""},
-    {"GET", "/v1/sandboxes/{id}/files/stat", "path!,user", "", "OneEntry"},
-    {"GET", "/v1/sandboxes/{id}/files/list", "path!,user,depth", "", "Entries"},
-    {"POST", "/v1/sandboxes/{id}/files/mkdir", "", "MakeDirectory", "OneEntry"},
-    {"POST", "/v1/sandboxes/{id}/files/move", "", "Move", "OneEntry"},
-    {"GET", "/v1/sandboxes/{id}/files/watch", "path!,user,recursive,entries", "", "lines:Change"},
-    {"GET", "/v1/sandboxes/{id}/tar", "path!,user", "", "tar"},
-    {"PUT", "/v1/sandboxes/{id}/tar", "path!,user", "tar", "Unpacked"},
-    {"POST", "/v1/volumes", "", "CreateVolume", "Volume", 201},
-    {"GET", "/v1/volumes", "", "", "Volumes"},
-    {"GET", "/v1/volumes/{id}", "", "", "Volume"},
-    {"DELETE", "/v1/volumes/{id}", "", "", ""},
-    {"POST", "/v1/keys", "", "CreateKey", "Key", 201},
-    {"GET", "/v1/keys", "", "", "Keys"},
-    {"DELETE", "/v1/keys/{id}", "", "", ""},
-    {"GET", "/v1/tenants", "", "", "Tenants"},
-    {"PUT", "/v1/tenants/{tenant}", "", "SetTenant", "Tenant"},
-    {"GET", "/v1/events", "sandbox,kind,tenant", "", "lines:Event"},
-    {"GET", "/v1/audit",
-     "sandbox,tenant,agent,trace,verdict,kind,text,since,until,after,before,limit,order,format", "",
-     "Records"},
-    {"GET", "/v1/audit/verify", "expect", "", "Verified"},
-    {"GET", "/v1/audit/key", "", "", "PublicKey"},
-    {"POST", "/v1/sandboxes/{id}/code", "", "Code", "lines:CodeEvent"},
-    {"GET", "/v1/sandboxes/{id}/contexts", "", "", "Contexts"},
-    {"POST", "/v1/sandboxes/{id}/contexts", "", "MakeContext", "Context", 201},
-    {"DELETE", "/v1/sandboxes/{id}/contexts/{context}", "", "", ""},
-    {"POST", "/v1/sandboxes/{id}/contexts/{context}/restart", "", "", ""},
-    {"GET", "/v1/tools", "", "", "Tools"},
-    {"POST", "/v1/tools/{name}/call", "", "CallTool", "ToolCalled"},
-    {"GET", "/v1/approvals", "", "", "Approvals"},
-    {"POST", "/v1/approvals/{id}", "", "DecideApproval", ""},
-    {"GET", "/v1/templates", "", "", "Templates"},
-    {"POST", "/v1/templates/build", "", "BuildTemplate", "lines:BuildEvent"},
-    {"GET", "/v1/templates/files/{hash}", "", "", "FilesPresent"},
-    {"PUT", "/v1/templates/files/{hash}", "", "tar", ""},
-    {"GET", "/v1/templates/{template}", "", "", "Template"},
-    {"DELETE", "/v1/templates/{template}", "", "", ""},
-};
 
 Value object(std::initializer_list<Value::Member> members) {
   Value value(Value::Object{});
@@ -115,12 +37,12 @@ Value parameter(std::string_view name, const char* in, bool required) {
 }
 
 // The pieces of the path and the names of the query.
-Value parameters_of(const Route& route, const Detail* detail) {
+Value parameters_of(const Route& route) {
   Value::Array parameters;
   for (const std::string& piece : split(route.path, '/'))
     if (starts_with(piece, "{"))
       parameters.push_back(parameter(piece.substr(1, piece.size() - 2), "path", true));
-  for (const std::string& name : split(detail ? detail->query : "", ',')) {
+  for (const std::string& name : split(route.query, ',')) {
     if (name.empty()) continue;
     bool required = name.back() == '!';
     parameters.push_back(
@@ -143,15 +65,15 @@ std::string name_of(const Route& route) {
   return name;
 }
 
-Value answers_of(const Detail* detail) {
+Value answers_of(const Route& route) {
   Value answers(Value::Object{});
-  std::string answer = detail ? detail->answer : "Enforced";
+  std::string answer = route.answer;
   if (answer.empty())
     answers.set("204", object({{"description", "done"}}));
   else if (answer == "websocket")
     answers.set("101", object({{"description", "a WebSocket; see docs/api.md"}}));
   else
-    answers.set(to_text(detail ? detail->status : 200),
+    answers.set(to_text(route.status),
                 object({{"description", "as asked for"}, {"content", content_of(answer)}}));
   answers.set("default",
               object({{"description", "it was not done"}, {"content", content_of("Error")}}));
@@ -160,16 +82,12 @@ Value answers_of(const Detail* detail) {
 
 // One method of one path.
 Value operation_of(const Route& route) {
-  auto found = std::find_if(std::begin(kDetails), std::end(kDetails), [&](const Detail& one) {
-    return std::string_view(one.method) == route.method && std::string_view(one.path) == route.path;
-  });
-  const Detail* detail = found == std::end(kDetails) ? nullptr : found;
   Value operation = object({{"operationId", name_of(route)},
                             {"summary", route.what},
-                            {"parameters", parameters_of(route, detail)}});
-  if (detail && *detail->request)
-    operation.set("requestBody", object({{"content", content_of(detail->request)}}));
-  operation.set("responses", answers_of(detail));
+                            {"parameters", parameters_of(route)}});
+  if (*route.request)
+    operation.set("requestBody", object({{"content", content_of(route.request)}}));
+  operation.set("responses", answers_of(route));
   if (!*route.scope)
     operation.set("security", Value::Array{});
   else

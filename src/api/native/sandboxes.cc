@@ -239,31 +239,37 @@ Task<Result<Reply>> logs(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& sandbox_routes() {
-  static const std::vector<Route> routes = {
-      {"POST", "/v1/sandboxes", "sandboxes", create, "make a sandbox"},
-      {"GET", "/v1/sandboxes", "read", list, "list sandboxes, by pages"},
+std::vector<Route> sandbox_routes() {
+  return {
+      {"POST", "/v1/sandboxes", "sandboxes", create, "make a sandbox", "", "CreateSandbox",
+       "Sandbox", 201},
+      {"GET", "/v1/sandboxes", "read", list, "list sandboxes, by pages",
+       "state,metadata.KEY,template,order,limit,token", "", "Sandboxes"},
       {"GET", "/v1/sandboxes/{id}", "read", look,
-       "one sandbox: state, usage, policy, what enforces it"},
+       "one sandbox: state, usage, policy, what enforces it", "", "", "Sandbox"},
       {"DELETE", "/v1/sandboxes/{id}", "sandboxes", remove, "kill a sandbox"},
-      {"GET", "/v1/sandboxes/{id}/enforced", "read", enforced, "what holds each limit and wall"},
+      {"GET", "/v1/sandboxes/{id}/enforced", "read", enforced, "what holds each limit and wall", "",
+       "", "Enforced"},
       {"POST", "/v1/sandboxes/{id}/pause", "sandboxes", pause,
-       "stop all its processes, and keep them or only its files"},
+       "stop all its processes, and keep them or only its files", "", "Pause", "Sandbox"},
       {"POST", "/v1/sandboxes/{id}/resume", "sandboxes", resume,
-       "let it go on, and extend its life"},
-      {"POST", "/v1/sandboxes/{id}/timeout", "sandboxes", set_timeout,
-       "how long it lives from now"},
-      {"PUT", "/v1/sandboxes/{id}/network", "sandboxes", set_network, "replace what it may reach"},
+       "let it go on, and extend its life", "", "Resume", "Sandbox"},
+      {"POST", "/v1/sandboxes/{id}/timeout", "sandboxes", set_timeout, "how long it lives from now",
+       "", "Timeout"},
+      {"PUT", "/v1/sandboxes/{id}/network", "sandboxes", set_network, "replace what it may reach",
+       "", "Network"},
       {"POST", "/v1/sandboxes/{id}/snapshots", "sandboxes", snapshot,
-       "keep its files as a template"},
-      {"POST", "/v1/sandboxes/{id}/fork", "sandboxes", fork, "make copies of it"},
+       "keep its files as a template", "", "MakeSnapshot", "Snapshot", 201},
+      {"POST", "/v1/sandboxes/{id}/fork", "sandboxes", fork, "make copies of it", "", "Fork",
+       "Forks", 201},
       {"GET", "/v1/sandboxes/{id}/metrics", "read", metrics,
-       "what it used over the last hour; with recent=1 each sample of the last minutes"},
+       "what it used over the last hour; with recent=1 each sample of the last minutes", "recent",
+       "", "Metrics"},
       {"GET", "/v1/sandboxes/{id}/logs", "read", logs,
-       "what happened, as lines of JSON; follow=1 goes on"},
-      {"GET", "/v1/snapshots", "read", list_snapshots, "list snapshots"},
+       "what happened, as lines of JSON; follow=1 goes on", "follow", "", "lines:LogLine"},
+      {"GET", "/v1/snapshots", "read", list_snapshots, "list snapshots", "sandbox,name", "",
+       "Snapshots"},
   };
-  return routes;
 }
 
 }  // namespace paddock::api

@@ -190,19 +190,20 @@ io::Task<Result<void>> take_upload(Call& call, std::string permit) {
   co_return files.finish(*upload);
 }
 
-const std::vector<Route>& template_routes() {
-  static const std::vector<Route> routes = {
-      {"GET", "/v1/templates", "read", list, "list templates and snapshots"},
+std::vector<Route> template_routes() {
+  return {
+      {"GET", "/v1/templates", "read", list, "list templates and snapshots", "", "", "Templates"},
       {"POST", "/v1/templates/build", "templates", build,
-       "build a template; answers with lines of JSON as it goes"},
+       "build a template; answers with lines of JSON as it goes", "", "BuildTemplate",
+       "lines:BuildEvent"},
       {"GET", "/v1/templates/files/{hash}", "templates", files,
-       "whether files for a COPY step are there"},
+       "whether files for a COPY step are there", "", "", "FilesPresent"},
       {"PUT", "/v1/templates/files/{hash}", "templates", upload,
-       "upload files for a COPY step, as a tar"},
-      {"GET", "/v1/templates/{template}", "read", look, "one template, by id, name or name:tag"},
+       "upload files for a COPY step, as a tar", "", "tar"},
+      {"GET", "/v1/templates/{template}", "read", look, "one template, by id, name or name:tag", "",
+       "", "Template"},
       {"DELETE", "/v1/templates/{template}", "templates", remove, "remove a template or snapshot"},
   };
-  return routes;
 }
 
 }  // namespace paddock::api

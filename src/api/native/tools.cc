@@ -149,15 +149,17 @@ Task<Result<Reply>> decide_approval(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& tool_routes() {
-  static const std::vector<Route> routes = {
-      {"GET", "/v1/tools", "read", list, "the tools that the policy allows, and who has them"},
-      {"POST", "/v1/tools/{name}/call", "sandboxes", call_tool, "call one, or only judge the call"},
+std::vector<Route> tool_routes() {
+  return {
+      {"GET", "/v1/tools", "read", list, "the tools that the policy allows, and who has them", "",
+       "", "Tools"},
+      {"POST", "/v1/tools/{name}/call", "sandboxes", call_tool, "call one, or only judge the call",
+       "", "CallTool", "ToolCalled"},
       {"GET", "/v1/approvals", "admin", list_approvals,
-       "calls that wait for somebody's decision, and what was decided lately"},
-      {"POST", "/v1/approvals/{id}", "admin", decide_approval, "agree to one, or not"},
+       "calls that wait for somebody's decision, and what was decided lately", "", "", "Approvals"},
+      {"POST", "/v1/approvals/{id}", "admin", decide_approval, "agree to one, or not", "",
+       "DecideApproval"},
   };
-  return routes;
 }
 
 }  // namespace paddock::api

@@ -35,15 +35,15 @@ Task<Result<Reply>> remove(Call& call) {
 
 }  // namespace
 
-const std::vector<Route>& volume_routes() {
-  static const std::vector<Route> routes = {
-      {"POST", "/v1/volumes", "sandboxes", create, "make a volume"},
-      {"GET", "/v1/volumes", "read", list, "list volumes"},
-      {"GET", "/v1/volumes/{id}", "read", look, "one volume, by id or name"},
+std::vector<Route> volume_routes() {
+  return {
+      {"POST", "/v1/volumes", "sandboxes", create, "make a volume", "", "CreateVolume", "Volume",
+       201},
+      {"GET", "/v1/volumes", "read", list, "list volumes", "", "", "Volumes"},
+      {"GET", "/v1/volumes/{id}", "read", look, "one volume, by id or name", "", "", "Volume"},
       {"DELETE", "/v1/volumes/{id}", "sandboxes", remove,
        "remove a volume that is mounted nowhere"},
   };
-  return routes;
 }
 
 }  // namespace paddock::api
