@@ -1,11 +1,10 @@
 #include "api/e2b/envd_access.h"
 
-#include <algorithm>
-
 #include "base/base64.h"
 #include "base/digest.h"
 #include "base/error_table.h"
 #include "base/text.h"
+#include "base/units.h"
 
 namespace paddock::api {
 
@@ -46,12 +45,8 @@ const char* why_not_for_file(const Exchange& exchange, std::string_view token,
   if (file.path.size() > kLongestSigned || !same_secret(signature, sign_file(file, token)))
     return "invalid signature";
   if (!file.expiration) return nullptr;
-  const std::string& expiration = *file.expiration;
-  bool is_number =
-      expiration.size() <= 18 && std::all_of(expiration.begin(), expiration.end(),
-                                             [](char c) { return c >= '0' && c <= '9'; });
-  if (!is_number || std::stoll(expiration) < now_seconds) return "signature is already expired";
-  return nullptr;
+  std::optional<int64_t> expires = parse_digits(*file.expiration);
+  return expires && *expires >= now_seconds ? nullptr : "signature is already expired";
 }
 
 Result<std::string> user_of(const Exchange& exchange) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/record.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "manager/policies.h"
 #include "net/address.h"
 #include "policy/secret.h"
@@ -27,12 +29,9 @@ std::optional<NetworkRule> parse_ip_range(std::string_view text) {
                    .address_bits = address->ipv6 ? 128 : 32};
   rule.prefix = rule.address_bits;
   if (slash != std::string_view::npos) {
-    std::string_view bits = text.substr(slash + 1);
-    if (bits.empty() || bits.size() > 3 ||
-        bits.find_first_not_of("0123456789") != std::string_view::npos)
-      return {};
-    rule.prefix = std::stoi(std::string(bits));
-    if (rule.prefix > rule.address_bits) return {};
+    std::optional<int64_t> bits = parse_digits(text.substr(slash + 1), 3);
+    if (!bits || *bits > rule.address_bits) return {};
+    rule.prefix = static_cast<int>(*bits);
   }
   for (int bit = rule.prefix; bit < rule.address_bits; ++bit)
     rule.address[static_cast<size_t>(bit / 8)] &= static_cast<uint8_t>(~(0x80 >> (bit % 8)));
@@ -44,6 +43,14 @@ bool is_everything(const NetworkRule& range) {
   return range.prefix == 0 && range.address_bits == 32;
 }
 
+// A host or all hosts beneath a domain, without a port.
+bool is_name(const Result<NetworkRule>& rule) {
+  return rule && !rule.value().port &&
+         (rule.value().kind == NetworkRule::Kind::name ||
+          rule.value().kind == NetworkRule::Kind::beneath);
+}
+
+// Entries of allowOut or denyOut by what they are.
 struct Sorted {
   std::vector<NetworkRule> ranges, names;
   bool everything = false;
@@ -59,13 +66,9 @@ Result<Sorted> sort_allowed(const std::vector<std::string>& texts) {
       continue;
     }
     Result<NetworkRule> name = policy::parse_network_rule(text);
-    bool is_name = name &&
-                   (name.value().kind == NetworkRule::Kind::name ||
-                    name.value().kind == NetworkRule::Kind::beneath) &&
-                   !name.value().port;
     if (name && name.value().kind == NetworkRule::Kind::everything && !name.value().port)
       sorted.everything = true;
-    else if (!is_name)
+    else if (!is_name(name))
       return refuse(cat("invalid allowed address '", printable(text),
                         "': it must be an IP address, a CIDR block or a domain"));
     else
@@ -94,11 +97,18 @@ Result<std::vector<std::string>> text_array(const Value& from, const char* name)
   if (!list->as_array()) return refuse(cat("network: ", name, " is not a list"));
   if (list->as_array()->size() > kMostEntries)
     return refuse(cat("network: ", name, " has more than ", kMostEntries, " entries"));
-  for (const Value& entry : *list->as_array()) {
-    if (!entry.as_string()) return refuse(cat("network: an entry of ", name, " is not a string"));
-    texts.push_back(*entry.as_string());
-  }
+  if (!from_field(*list, texts))
+    return refuse(cat("network: an entry of ", name, " is not a string"));
   return texts;
+}
+
+// The headers of one rule: {"transform":{"headers":{"Name":"value"}}}. None where it has another
+// shape.
+const Value::Object& headers_in(const Value& rule) {
+  static const Value::Object kNone;
+  const Value* transform = rule.find("transform");
+  const Value* headers = transform ? transform->find("headers") : nullptr;
+  return headers && headers->as_object() ? *headers->as_object() : kNone;
 }
 
 // {"host":[{"transform":{"headers":{"Name":"value"}}}]} as headers to inject.
@@ -108,18 +118,12 @@ Result<std::vector<InjectPolicy>> parse_rules(const Value& rules) {
   if (!rules.as_object()) return refuse("network: rules is not an object");
   for (const auto& [host, list] : *rules.as_object()) {
     Result<NetworkRule> rule = policy::parse_network_rule(host);
-    bool is_name = rule &&
-                   (rule.value().kind == NetworkRule::Kind::name ||
-                    rule.value().kind == NetworkRule::Kind::beneath) &&
-                   !rule.value().port;
-    if (!is_name) return refuse(cat("network: rules: '", printable(host), "' is not a domain"));
+    if (!is_name(rule))
+      return refuse(cat("network: rules: '", printable(host), "' is not a domain"));
     if (!list.as_array())
       return refuse(cat("network: rules: '", printable(host), "' has no list of rules"));
     for (const Value& entry : *list.as_array()) {
-      const Value* transform = entry.find("transform");
-      const Value* headers = transform ? transform->find("headers") : nullptr;
-      if (!headers || !headers->as_object()) continue;
-      for (const auto& [name, value] : *headers->as_object()) {
+      for (const auto& [name, value] : headers_in(entry)) {
         const std::string* text = value.as_string();
         if (!text)
           return refuse(cat("network: rules: the header '", printable(name), "' is not a string"));
@@ -240,11 +244,8 @@ Value network_json(const E2bNetwork& network) {
     Value names = Value::Object{};
     if (list.as_array())
       for (const Value& entry : *list.as_array()) {
-        const Value* transform = entry.find("transform");
-        const Value* headers = transform ? transform->find("headers") : nullptr;
-        if (headers && headers->as_object())
-          for (const auto& [name, value] : *headers->as_object())
-            if (!names.find(name)) names.set(name, "***");
+        for (const auto& [name, value] : headers_in(entry))
+          if (!names.find(name)) names.set(name, "***");
       }
     hosts.set(
         host,

@@ -1,6 +1,5 @@
 #include "api/http/listen.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -13,6 +12,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "net/address.h"
 #include "net/http.h"
 #include "store/state.h"
@@ -23,95 +23,60 @@ namespace {
 
 constexpr int kBacklog = 1024;
 
+// The directory of a path: "." and "/" too.
 std::string folder_of(const std::string& path) {
   size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-bool is_loopback(const sockaddr_storage& address) {
-  if (address.ss_family == AF_INET)
-    return (ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr) >> 24) == 127;
-  return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+bool is_loopback(const net::Address& address) {
+  return address.ipv6 ? address == net::parse_address("::1") : address.bytes[0] == 127;
 }
 
-struct Endpoint {
-  sockaddr_storage address{};
-  socklen_t size = 0;
-  std::string text;  // ADDRESS:PORT
-};
-
 // ADDRESS:PORT, where the address is numeric, "localhost" or "*".
-Result<Endpoint> parse_endpoint(const std::string& text) {
-  Error wrong{Code::invalid, cat("listen on '", printable(text), "': this is not ADDRESS:PORT"),
-              "for example 127.0.0.1:7350 or [::1]:7350"};
+Result<net::Endpoint> parse_endpoint(const std::string& text) {
   size_t colon = text.rfind(':');
-  if (colon == std::string::npos) return wrong;
-  std::string host = text.substr(0, colon), digits = text.substr(colon + 1);
-  bool is_number = !digits.empty() && digits.size() <= 5 &&
-                   digits.find_first_not_of("0123456789") == std::string::npos;
-  unsigned long port = is_number ? std::strtoul(digits.c_str(), nullptr, 10) : 99999;
-  if (port > 65535) return wrong;
+  std::string host = text.substr(0, colon);
+  std::optional<int64_t> port;
+  if (colon != std::string::npos) port = parse_digits(std::string_view(text).substr(colon + 1), 5);
   if (host == "localhost") host = "127.0.0.1";
   if (host == "*") host = "0.0.0.0";
   bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
-  Endpoint endpoint;
-  auto& four = reinterpret_cast<sockaddr_in&>(endpoint.address);
-  auto& six = reinterpret_cast<sockaddr_in6&>(endpoint.address);
-  if (!bracketed && ::inet_pton(AF_INET, host.c_str(), &four.sin_addr) == 1) {
-    four.sin_family = AF_INET;
-    four.sin_port = htons(static_cast<uint16_t>(port));
-    endpoint.size = sizeof four;
-  } else if (bracketed && ::inet_pton(AF_INET6, host.c_str(), &six.sin6_addr) == 1) {
-    six.sin6_family = AF_INET6;
-    six.sin6_port = htons(static_cast<uint16_t>(port));
-    endpoint.size = sizeof six;
-  } else {
-    return wrong;
-  }
-  return endpoint;
-}
-
-std::string to_text(const sockaddr_storage& address) {
-  char text[INET6_ADDRSTRLEN] = "";
-  if (address.ss_family == AF_INET) {
-    auto& four = reinterpret_cast<const sockaddr_in&>(address);
-    (void)::inet_ntop(AF_INET, &four.sin_addr, text, sizeof text);
-    return cat(text, ":", ntohs(four.sin_port));
-  }
-  auto& six = reinterpret_cast<const sockaddr_in6&>(address);
-  (void)::inet_ntop(AF_INET6, &six.sin6_addr, text, sizeof text);
-  return cat("[", text, "]:", ntohs(six.sin6_port));
+  std::optional<net::Address> address = net::parse_address(host);
+  if (!address || address->ipv6 != bracketed || !port || *port > 65535)
+    return Error{Code::invalid, cat("listen on '", printable(text), "': this is not ADDRESS:PORT"),
+                 "for example 127.0.0.1:7350 or [::1]:7350"};
+  return net::Endpoint{*address, static_cast<uint16_t>(*port)};
 }
 
 // A TCP listener. Addresses other than loopback need TLS or an explicit permission.
 Result<std::unique_ptr<Listener>> listen_on(io::Loop& loop, const std::string& where,
                                             const ServerOptions& options) {
-  Endpoint endpoint = TRY(parse_endpoint(where));
+  net::Endpoint endpoint = TRY(parse_endpoint(where));
+  net::SocketAddress address = net::to_socket_address(endpoint);
   bool tls = !options.certificate.empty();
   if (!is_loopback(endpoint.address) && !tls && !options.plaintext)
     return Error{
         Code::denied,
         cat("listen on ", printable(where), ": keys and data would travel in the clear"),
         "give --certificate and --key, or say --plaintext when something else protects the way"};
-  Fd fd(::socket(endpoint.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  Fd fd(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return errno_error(errno, cat("listen on ", where));
   int on = 1;
   (void)::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (endpoint.address.ss_family == AF_INET6)
+  if (endpoint.address.ipv6)
     (void)::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&endpoint.address), endpoint.size) != 0 ||
-      ::listen(fd.get(), kBacklog) != 0)
+  if (::bind(fd.get(), address.get(), address.size) != 0 || ::listen(fd.get(), kBacklog) != 0)
     return errno_error(errno, cat("listen on ", where),
                        errno == EADDRINUSE
                            ? "another server may run there; choose another port with --listen"
                            : "");
-  sockaddr_storage bound{};
-  socklen_t size = sizeof bound;
-  (void)::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &size);
+  (void)::getsockname(fd.get(), address.get(), &address.size);  // which port 0 has become
+  endpoint = net::from_socket_address(address).value_or(endpoint);
   auto listener = std::make_unique<Listener>();
   listener->tls = tls;
-  listener->where = cat(tls ? "https://" : "http://", to_text(bound));
+  listener->where = cat(tls ? "https://" : "http://", net::to_string(endpoint));
   listener->socket.open(loop, std::move(fd));
   return listener;
 }

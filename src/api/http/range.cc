@@ -3,19 +3,9 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/units.h"
 
 namespace paddock::api {
-
-namespace {
-
-std::optional<uint64_t> digits(std::string_view text) {
-  if (text.empty() || text.size() > 18 ||
-      text.find_first_not_of("0123456789") != std::string_view::npos)
-    return {};
-  return std::stoull(std::string(text));
-}
-
-}  // namespace
 
 Result<std::optional<ByteRange>> parse_range(std::string_view header, uint64_t size) {
   std::optional<ByteRange> none;
@@ -23,8 +13,8 @@ Result<std::optional<ByteRange>> parse_range(std::string_view header, uint64_t s
   std::string_view text = header.substr(6);
   size_t dash = text.find('-');
   if (dash == std::string_view::npos) return none;
-  std::optional<uint64_t> first = digits(text.substr(0, dash)),
-                          last = digits(text.substr(dash + 1));
+  std::optional<uint64_t> first = parse_digits(text.substr(0, dash)),
+                          last = parse_digits(text.substr(dash + 1));
   // Not a range at all: ignored.
   if ((!first && dash > 0) || (!last && dash + 1 < text.size()) || (!first && !last)) return none;
   if (first && last && *last < *first) return none;

@@ -23,6 +23,7 @@ std::string name_of(const std::string& piece) {
   return piece.substr(1, piece.size() - (takes_rest(piece) ? 5 : 2));
 }
 
+// Decoded pieces reach logs and file names.
 bool has_control_bytes(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
@@ -47,12 +48,9 @@ size_t fit(const std::vector<std::string>& route, const std::vector<std::string>
 }  // namespace
 
 bool is_plain_id(std::string_view text) {
-  auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
-  };
+  constexpr char kLetters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
   return !text.empty() && text.size() <= 128 && text != "." && text != ".." &&
-         std::all_of(text.begin(), text.end(), plain);
+         text.find_first_not_of(kLetters) == text.npos;
 }
 
 void Router::add(const std::vector<Route>& routes) {

@@ -1,6 +1,5 @@
 #include "api/http/server.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -13,6 +12,7 @@
 
 #include "api/http/all_routes.h"
 #include "base/text.h"
+#include "net/address.h"
 #include "tools/toolbox.h"
 
 namespace paddock::api {
@@ -51,15 +51,12 @@ Result<Peer> peer_of(int fd, bool local) {
     peer.address = cat("uid ", credentials.uid);
     return peer;
   }
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  char text[INET6_ADDRSTRLEN] = "";
-  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+  net::SocketAddress address;
+  address.size = sizeof address.storage;
+  if (::getpeername(fd, address.get(), &address.size) != 0)
     return errno_error(errno, "ask who connects");
-  const void* bytes = &reinterpret_cast<sockaddr_in&>(address).sin_addr;
-  if (address.ss_family == AF_INET6) bytes = &reinterpret_cast<sockaddr_in6&>(address).sin6_addr;
-  (void)::inet_ntop(address.ss_family, bytes, text, sizeof text);
-  peer.address = text;
+  std::optional<net::Endpoint> endpoint = net::from_socket_address(address);
+  if (endpoint) peer.address = net::to_string(endpoint->address);
   return peer;
 }
 
@@ -70,6 +67,7 @@ constexpr std::string_view kBusy =
 
 }  // namespace
 
+// A client's connection, which several exchanges use one after the other.
 struct Server::Connection {
   Connection(io::Loop& loop, Fd fd, Peer from)
       : stream(loop, std::move(fd)), peer(std::move(from)) {}
