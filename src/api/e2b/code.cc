@@ -49,6 +49,7 @@ Reply say_error(Call& call, const Error& error) {
   return say(call.exchange, gone ? 502 : http_status(error), words_of(call, error));
 }
 
+// Where code is to run, and the code.
 struct ExecuteRequest {
   Interpreter::Where where;
   code::CellRequest cell;
@@ -101,6 +102,7 @@ Reply say_as_event(Call& call, const Error& error) {
                      cat(to_json(event), "\n{\"type\":\"end_of_execution\"}\n"));
 }
 
+// One request to the code interpreter of a sandbox.
 struct Session : Contexts {
   bool trusted = false;  // the sandbox's token was shown
 };
@@ -130,6 +132,7 @@ Task<Result<Reply>> execute(Session& session) {
   co_return Reply::sent();
 }
 
+// Makes a context. Clients that do not show the sandbox's token can have a few of them.
 Task<Result<Reply>> create_context(Session& session) {
   CO_TRY(Value body, co_await session.inside.exchange().read_json());
   CO_TRY(std::string language, valid_text(body, "language"));
@@ -143,12 +146,14 @@ Task<Result<Reply>> create_context(Session& session) {
   co_return Reply::json(200, describe(made));
 }
 
+// All contexts, in the order of their creation.
 Task<Result<Reply>> list_contexts(Session& session) {
   Value::Array list;
   for (const ContextInfo& info : session.interpreter->contexts()) list.push_back(describe(info));
   co_return Reply::json(200, std::move(list));
 }
 
+// Restarts or removes a context; clients look at the status only, and get null.
 Task<Result<Reply>> change_context(Session& session, std::string id, Contexts::Change change) {
   CO_TRY_VOID(co_await session.change(std::move(id), change));
   co_return Reply::json(200, Value());

@@ -39,6 +39,7 @@ Result<manager::Lifecycle> parse_lifecycle(const Value& body) {
   return life;
 }
 
+// [{"name","path"}]: volumes by name, and where the sandbox sees them.
 Result<std::vector<manager::VolumeMount>> parse_volumes(const Value& body) {
   std::vector<manager::VolumeMount> mounts;
   const Value* list = body.find("volumeMounts");

@@ -4,9 +4,7 @@
 #include <ctime>
 
 #include "api/e2b/envd_access.h"
-#include "api/e2b/envd_files.h"
-#include "api/e2b/envd_filesystem.h"
-#include "api/e2b/envd_process.h"
+#include "api/e2b/envd_services.h"
 #include "api/http/server.h"
 #include "base/digest.h"
 #include "base/text.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "api/e2b/envd_files.h"
+#include "api/e2b/envd_services.h"
 #include "api/native/sandbox_file.h"
 #include "base/error_table.h"
 #include "base/text.h"
@@ -138,6 +138,7 @@ bool takes_identity(std::string_view accepted) {
 constexpr std::string_view kMetadataPrefix = "x-metadata-";
 constexpr size_t kLongestKey = 246, kMostMetadata = 4096;
 
+// ASCII letters only: names of headers have no others.
 std::string lower(std::string_view text) {
   std::string small(text);
   std::transform(small.begin(), small.end(), small.begin(),
@@ -194,6 +195,7 @@ io::Task<Result<Reply>> upload_files(SandboxCall& envd) {
   co_return Reply::json(200, shown_names(envd, std::move(infos.value())));
 }
 
+// Puts the parts of a large upload together. The parts are removed by the guest.
 io::Task<Result<Reply>> compose_files(SandboxCall& envd) {
   Result<Value> body = co_await envd.exchange().read_json();
   if (!body) co_return Error{Code::invalid, body.error().message};

@@ -1,8 +1,7 @@
-#include "api/e2b/envd_filesystem.h"
+#include "api/e2b/envd_services.h"
 
 #include <ctime>
 
-#include "api/e2b/envd_watch.h"
 #include "api/native/sandbox_file.h"
 #include "base/text.h"
 
@@ -30,21 +29,25 @@ io::Task<Result<Reply>> ask_for_entry(SandboxCall& envd, Value request, const ch
   co_return Reply::json(200, body);
 }
 
+// An entry by its path. Links are not followed, but told where they lead.
 io::Task<Result<Reply>> stat(SandboxCall& envd, Value message) {
   guest::StatRequest request{.path = text_field(message, "path"), .user = envd.user};
   return ask_for_entry(envd, guest::to_value(request), nullptr);
 }
 
+// Makes a directory and those above it. One that is there already is an error.
 io::Task<Result<Reply>> make_directory(SandboxCall& envd, Value message) {
   guest::MakeDirectoryRequest request{.path = text_field(message, "path"), .user = envd.user};
   return ask_for_entry(envd, guest::to_value(request), "mkdir");
 }
 
+// Removes a file, or a directory with all in it. What is not there counts as removed.
 io::Task<Result<Reply>> remove(SandboxCall& envd, Value message) {
   guest::RemoveRequest request{.path = text_field(message, "path"), .user = envd.user};
   return ask_for_entry(envd, guest::to_value(request), "remove");
 }
 
+// Renames. Directories above the destination are made.
 io::Task<Result<Reply>> move(SandboxCall& envd, Value message) {
   guest::MoveRequest request{.source = text_field(message, "source"),
                              .destination = text_field(message, "destination"),
@@ -52,6 +55,7 @@ io::Task<Result<Reply>> move(SandboxCall& envd, Value message) {
   return ask_for_entry(envd, guest::to_value(request), "move");
 }
 
+// The entries of a directory, and of those beneath it down to `depth`.
 io::Task<Result<Reply>> list_directory(SandboxCall& envd, Value message) {
   guest::ListRequest request{.path = text_field(message, "path"),
                              .user = envd.user,

@@ -1,4 +1,4 @@
-#include "api/e2b/envd_process.h"
+#include "api/e2b/envd_services.h"
 
 #include <algorithm>
 #include <cctype>
@@ -202,6 +202,7 @@ Value process_entry(const Value& process) {
   return entry;
 }
 
+// The processes that were started through the server and still run.
 io::Task<Result<Reply>> list(SandboxCall& envd, Value) {
   Value request = guest::to_value(guest::ProcessesRequest{});
   CO_TRY(Value answer, co_await ask_guest(envd, request));
@@ -215,6 +216,7 @@ io::Task<Result<Reply>> list(SandboxCall& envd, Value) {
   co_return Reply::json(200, Value::Object{{"processes", std::move(shown)}});
 }
 
+// SIGKILL or SIGTERM: the protocol has no other. Recorded before it is sent.
 io::Task<Result<Reply>> send_signal(SandboxCall& envd, Value message) {
   guest::SignalRequest request;
   CO_TRY_VOID(select(message, request));
@@ -232,6 +234,7 @@ io::Task<Result<Reply>> send_signal(SandboxCall& envd, Value message) {
   co_return Reply::json(200, Value::Object{});
 }
 
+// Closes the stdin of a process, which then reads its end.
 io::Task<Result<Reply>> close_stdin(SandboxCall& envd, Value message) {
   guest::CloseInputRequest request;
   CO_TRY_VOID(select(message, request));
@@ -251,6 +254,7 @@ io::Task<Result<Reply>> update(SandboxCall& envd, Value message) {
   co_return Reply::json(200, Value::Object{});
 }
 
+// Writes to the stdin or the terminal of a process, and waits until it has been taken.
 io::Task<Result<Reply>> send_input(SandboxCall& envd, Value message) {
   guest::InputRequest request;
   CO_TRY_VOID(select(message, request));

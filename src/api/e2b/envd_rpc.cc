@@ -65,6 +65,7 @@ io::Milliseconds keepalive_interval(const Exchange& exchange) {
 
 namespace {
 
+// Connect has one media type for single messages and one for streams.
 const char* content_type(const Method& method) {
   return method.streams ? "application/connect+json" : "application/json";
 }
@@ -86,6 +87,7 @@ io::Task<Result<Value>> read_message(SandboxCall& envd, const Method& method) {
   co_return message;
 }
 
+// Reads the message and calls the handler. Errors of both are the caller's to tell.
 io::Task<Result<Reply>> call_method(SandboxCall& envd, const Method& method) {
   CO_TRY(Value message, co_await read_message(envd, method));
   Result<Reply> reply = co_await method.handler(envd, std::move(message));

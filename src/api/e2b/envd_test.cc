@@ -4,9 +4,7 @@
 #include <zlib.h>
 
 #include "api/e2b/envd_access.h"
-#include "api/e2b/envd_files.h"
-#include "api/e2b/envd_filesystem.h"
-#include "api/e2b/envd_process.h"
+#include "api/e2b/envd_services.h"
 #include "api/http/exchange_test.h"
 #include "api/http/gunzip.h"
 #include "base/percent.h"

@@ -1,10 +1,9 @@
-#include "api/e2b/envd_watch.h"
+#include "api/e2b/envd_services.h"
 
 #include <algorithm>
 #include <deque>
 #include <map>
 
-#include "api/e2b/envd_filesystem.h"
 #include "api/native/sandbox_call.h"
 #include "base/digest.h"
 #include "base/error_table.h"
@@ -96,6 +95,7 @@ io::Task<void> collect(std::weak_ptr<Watcher> held, std::shared_ptr<guest::Chann
   }
 }
 
+// In the words of E2B's envd.
 Error no_watcher(const std::string& id) {
   return Error{Code::not_found, cat("watcher with id ", printable(id), " not found")};
 }
@@ -135,6 +135,8 @@ io::Task<Result<Reply>> watch_directory(SandboxCall& envd, Value message) {
   co_return Reply::sent();
 }
 
+// Begins to collect events. Counted twice: before the guest is asked and after, since others may
+// have come meanwhile.
 io::Task<Result<Reply>> create_watcher(SandboxCall& envd, Value message) {
   std::shared_ptr<Watchers> watchers = watchers_of(*envd.sandbox);
   const Error full{Code::exhausted, cat("create a watcher: ", kMostWatchers, " are there already")};
@@ -155,6 +157,7 @@ io::Task<Result<Reply>> create_watcher(SandboxCall& envd, Value message) {
   co_return Reply::json(200, Value::Object{{"watcherId", id}});
 }
 
+// What was collected since the last time. Each event is told once.
 io::Task<Result<Reply>> watcher_events(SandboxCall& envd, Value message) {
   std::string id = text_field(message, "watcherId");
   std::shared_ptr<Watchers> watchers = watchers_of(*envd.sandbox);

@@ -48,6 +48,7 @@ std::string level_of(const std::string& kind, const Value& fields) {
   return denied || kind == "weakening" || starts_with(kind, "monitor.") ? "warn" : "info";
 }
 
+// Reads a line of the sandbox's log. None: it is not one of ours.
 std::optional<Entry> parse_line(const std::string& line) {
   Result<Value> parsed = parse_json(line, "log");
   if (!parsed || !parsed.value().as_object()) return {};
@@ -96,6 +97,7 @@ size_t limit_of(const Call& call) {
       std::clamp<int64_t>(number_in_query(call, "limit").value_or(kMostLines), 1, kMostLines));
 }
 
+// The samples of the last hour, between start and end where those are given.
 Task<Result<Reply>> metrics(Call& call) {
   CO_TRY(SandboxPointer sandbox, call.manager.find(call.caller, sandbox_id(call)));
   int64_t start = number_in_query(call, "start").value_or(0),
@@ -107,6 +109,7 @@ Task<Result<Reply>> metrics(Call& call) {
   co_return Reply::json(200, std::move(list));
 }
 
+// The last sample of each sandbox that is named. Those that are unknown are left out.
 Task<Result<Reply>> bulk_metrics(Call& call) {
   std::vector<std::string> ids = split(call.query("sandbox_ids"), ',');
   if (ids.size() > kMostBulk)
@@ -120,6 +123,7 @@ Task<Result<Reply>> bulk_metrics(Call& call) {
   co_return Reply::json(200, Value::Object{{"sandboxes", std::move(sandboxes)}});
 }
 
+// The log from `start` on, twice: as lines of JSON, and as entries.
 Task<Result<Reply>> logs_v1(Call& call) {
   CO_TRY(SandboxPointer sandbox, call.manager.find(call.caller, sandbox_id(call)));
   int64_t start = number_in_query(call, "start").value_or(0);
@@ -135,6 +139,7 @@ Task<Result<Reply>> logs_v1(Call& call) {
       200, Value::Object{{"logs", std::move(lines)}, {"logEntries", std::move(entries)}});
 }
 
+// The log by pages, forward or backward from `cursor`, filtered by level and text.
 Task<Result<Reply>> logs_v2(Call& call) {
   CO_TRY(SandboxPointer sandbox, call.manager.find(call.caller, sandbox_id(call)));
   bool backward = call.query("direction") == "backward";

@@ -3,7 +3,6 @@
 
 #include "api/e2b/control.h"
 #include "api/http/all_routes.h"
-#include "api/http/origin.h"
 #include "base/percent.h"
 #include "base/text.h"
 
@@ -61,6 +60,7 @@ bool says(const Value& body, const char* name, bool truth) {
   return value && value->as_bool() && *value->as_bool() == truth;
 }
 
+// Makes a sandbox. The versions of the API differ in how long it lives by default.
 Task<Result<Reply>> create(Call& call, int64_t default_seconds) {
   CO_TRY(Value body, co_await read_object(call));
   CO_TRY(manager::CreateOptions options, parse_create(body, default_seconds));
@@ -75,6 +75,7 @@ Task<Result<Reply>> create(Call& call, int64_t default_seconds) {
 Task<Result<Reply>> create_v1(Call& call) { return create(call, 15); }
 Task<Result<Reply>> create_v2(Call& call) { return create(call, 300); }
 
+// A page of sandboxes; X-Next-Token leads to the next one.
 Task<Result<Reply>> list_v2(Call& call) {
   CO_TRY(manager::ListOptions options, parse_list(call));
   CO_TRY(manager::Page page, call.manager.list(call.caller, options));
@@ -93,6 +94,7 @@ Task<Result<Reply>> list_v1(Call& call) {
   co_return page_reply(page);
 }
 
+// One sandbox with its network and its life.
 Task<Result<Reply>> get_info(Call& call) {
   CO_TRY(SandboxPointer sandbox, call.manager.find(call.caller, sandbox_id(call)));
   co_return Reply::json(200, detail_json(call, sandbox->info()));
@@ -117,6 +119,7 @@ Task<Result<Reply>> connect(Call& call) {
   co_return Reply::json(status, sandbox_json(call, connected.sandbox->info()));
 }
 
+// As clients before 2.6 ask for it: what runs already is a conflict.
 Task<Result<Reply>> resume(Call& call) {
   CO_TRY(Value body, co_await read_object(call));
   CO_TRY(int64_t timeout_ms, seconds_to_ms(body, "timeout", 15));
@@ -130,6 +133,7 @@ Task<Result<Reply>> resume(Call& call) {
   co_return Reply::json(201, sandbox_json(call, connected.sandbox->info()));
 }
 
+// Sets the end of the sandbox, counted from now. It may come earlier than before.
 Task<Result<Reply>> set_timeout(Call& call) {
   CO_TRY(Value body, co_await read_object(call));
   CO_TRY(int64_t timeout_ms, seconds_to_ms(body, "timeout", -1));
@@ -153,6 +157,7 @@ Task<Result<Reply>> refresh(Call& call) {
   co_return Reply::empty(204);
 }
 
+// Pauses a sandbox. One that is paused already is a conflict, which clients know.
 Task<Result<Reply>> pause(Call& call) {
   CO_TRY(Value body, co_await read_object(call));
   std::string id = sandbox_id(call);
@@ -161,6 +166,7 @@ Task<Result<Reply>> pause(Call& call) {
   co_return Reply::empty(204);
 }
 
+// Replaces all rules for outgoing connections: what is left out is cleared.
 Task<Result<Reply>> update_network(Call& call) {
   CO_TRY(Value body, co_await read_object(call));
   std::string id = sandbox_id(call);

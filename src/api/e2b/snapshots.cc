@@ -33,6 +33,7 @@ std::vector<manager::Snapshot> page_of(const std::vector<manager::Snapshot>& all
   return page;
 }
 
+// Keeps the files of a sandbox as a template, which may have a name and a tag.
 Task<Result<Reply>> create_snapshot(Call& call) {
   CO_TRY(Value body, co_await read_object(call));
   std::string id = sandbox_id(call), name = text_in(body, "name");
@@ -40,6 +41,7 @@ Task<Result<Reply>> create_snapshot(Call& call) {
   co_return Reply::json(201, snapshot_json(made));
 }
 
+// A page of snapshots, of one sandbox or name where that is given.
 Task<Result<Reply>> list_snapshots(Call& call) {
   std::string sandbox = call.query("sandboxID"), name = call.query("name");
   sandbox = sandbox.substr(0, sandbox.find('-'));

@@ -2,9 +2,11 @@
 #include <algorithm>
 
 #include "api/e2b/control.h"
+#include "api/http/all_routes.h"
 #include "api/http/server.h"
 #include "api/native/templates.h"
 #include "base/text.h"
+#include "base/units.h"
 
 namespace paddock::api::e2b {
 
@@ -15,6 +17,7 @@ using templates::Build;
 
 constexpr size_t kLogsPerAnswer = 100;
 
+// A list of at most one name: families have one here.
 Value names_of(const std::string& name) {
   Value::Array names;
   if (!name.empty()) names.push_back(name);
@@ -74,6 +77,7 @@ std::string origin(Call& call) {
   return cat(secure ? "https://" : "http://", host);
 }
 
+// An entry of a build's log.
 Value entry_of(const templates::BuildLog& log) {
   Value entry;
   entry.set("timestamp", time_text(log.time));
@@ -119,14 +123,6 @@ Value listed(const Call& call, const store::Template& record) {
   return value;
 }
 
-// How many entries of the log the client has already.
-Result<uint64_t> offset_of(const Call& call) {
-  std::string text = call.exchange.query("logsOffset").value_or("0");
-  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos)
-    return Error{Code::invalid, "logsOffset must be a number"};
-  return std::stoull(text);
-}
-
 // "tags" of a request. What is not a string is an empty tag, which nobody accepts.
 std::set<std::string> tags_in(const Value& body) {
   std::set<std::string> wanted;
@@ -152,6 +148,7 @@ Task<Result<Reply>> request_build(Call& call) {
                                            {"tags", tags_of(tags)}});
 }
 
+// The recipe of a build that was reserved before. It begins at once.
 Task<Result<Reply>> begin_build(Call& call) {
   CO_TRY(Value body, co_await call.exchange.read_json(8 << 20));
   CO_TRY(templates::Recipe recipe, templates::parse_recipe(body));
@@ -159,11 +156,15 @@ Task<Result<Reply>> begin_build(Call& call) {
   co_return Reply::empty(202);
 }
 
+// How a build stands, with the next entries of its log. Clients ask again and again.
 Task<Result<Reply>> build_status(Call& call) {
-  CO_TRY(uint64_t offset, offset_of(call));
+  // How many entries of the log the client has already.
+  std::optional<int64_t> offset = parse_digits(call.exchange.query("logsOffset").value_or("0"), 9);
+  if (!offset) co_return Error{Code::invalid, "logsOffset must be a number"};
   CO_TRY(std::shared_ptr<Build> build, call.server.builder().find(call.caller, call.part("build")));
   Value::Array entries, lines;
-  for (size_t i = offset; i < build->logs.size() && entries.size() < kLogsPerAnswer; ++i) {
+  for (size_t i = static_cast<size_t>(*offset);
+       i < build->logs.size() && entries.size() < kLogsPerAnswer; ++i) {
     entries.push_back(entry_of(build->logs[i]));
     lines.push_back(build->logs[i].message);
   }
@@ -192,6 +193,7 @@ Task<Result<Reply>> find_files(Call& call) {
                                       {"url", cat(origin(call), "/templates/upload/", permit)}});
 }
 
+// Takes files for a COPY step. The permit in the path is all that the client shows.
 Task<Result<Reply>> upload_archive(Call& call) {
   std::string permit = call.part("permit");
   Result<void> taken = co_await take_upload(call, permit);
@@ -200,6 +202,7 @@ Task<Result<Reply>> upload_archive(Call& call) {
   co_return taken.error();
 }
 
+// Whether a template of that name exists, and whether it is everyone's.
 Task<Result<Reply>> find_alias(Call& call) {
   (void)co_await call.manager.base_ready();
   std::string alias = call.part("alias");
@@ -214,6 +217,7 @@ Task<Result<Reply>> find_alias(Call& call) {
   co_return Reply::json(200, Value::Object{{"templateID", family}, {"public", is_public}});
 }
 
+// One entry for each family of builds. Snapshots have a list of their own.
 Task<Result<Reply>> list_templates(Call& call) {
   (void)co_await call.manager.base_ready();
   Value::Array all;
@@ -226,6 +230,7 @@ Task<Result<Reply>> list_templates(Call& call) {
   co_return Reply::json(200, std::move(all));
 }
 
+// A template with all builds of its family.
 Task<Result<Reply>> get_template(Call& call) {
   (void)co_await call.manager.base_ready();
   CO_TRY(store::Template found,
@@ -248,12 +253,7 @@ Task<Result<Reply>> get_template(Call& call) {
   co_return Reply::json(200, value);
 }
 
-Task<Result<Reply>> remove_template(Call& call) {
-  std::string name = call.part("template");
-  CO_TRY_VOID(co_await call.manager.remove_template(call.caller, name));
-  co_return Reply::empty(204);
-}
-
+// Lets tags mean the build that `target` names. Each tag means one build of a family.
 Task<Result<Reply>> assign_tags(Call& call) {
   CO_TRY(Value body, co_await read_object(call));
   std::string target = text_in(body, "target");
@@ -266,6 +266,7 @@ Task<Result<Reply>> assign_tags(Call& call) {
   co_return Reply::json(201, Value::Object{{"buildID", tagged.id}, {"tags", std::move(tags)}});
 }
 
+// Takes tags away from a family.
 Task<Result<Reply>> remove_tags(Call& call) {
   CO_TRY(Value body, co_await read_object(call));
   std::string name = text_in(body, "name");
@@ -277,6 +278,7 @@ Task<Result<Reply>> remove_tags(Call& call) {
   co_return Reply::empty(204);
 }
 
+// The tags of a family, and which build each means.
 Task<Result<Reply>> list_tags(Call& call) {
   std::string name = call.part("template");
   Value::Array tags;

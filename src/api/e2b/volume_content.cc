@@ -23,6 +23,14 @@ const Error kUnauthorized{Code::denied, "unauthorized: the volume's token is mis
                           Kind::unauthenticated};
 const Error kFull{Code::exhausted, "the volume is full", "", Kind::too_large};
 
+// A request for something in a volume whose token was shown.
+struct VolumeCall {
+  Call& call;
+  manager::VolumeInfo volume;
+  std::string path;
+  bool force = false;
+};
+
 // These errors have a status of their own here.
 Result<Reply> reply_or_refusal(Result<Reply> reply) {
   if (reply || reply.error().kind == Kind::none) return reply;
@@ -32,33 +40,33 @@ Result<Reply> reply_or_refusal(Result<Reply> reply) {
 }
 
 // The volume whose token is shown.
-Result<manager::VolumeInfo> admit(Call& call) {
+Result<VolumeCall> admit(Call& call) {
   std::string header = call.exchange.header("Authorization"),
               shown = starts_with(header, "Bearer ") ? header.substr(7) : "";
   std::optional<manager::VolumeInfo> volume = call.manager.volume_for_content(call.id());
   if (volume && !shown.empty() && same_secret(shown, volume->token)) {
     call.exchange.admit(cat("tenant ", volume->tenant));
-    return *volume;
+    return VolumeCall{call, *volume, call.query("path"), call.query("force") == "true"};
   }
   call.server.note_refused(call, 401, "the volume's token is missing or wrong");
   return kUnauthorized;
 }
 
 // An event about the path that the query names.
-Event event_about(Call& call, const manager::VolumeInfo& volume, const char* kind,
-                  const char* act) {
-  Event event = call.caller.cause.instant(kind);
-  event.tenant = volume.tenant;
-  event.agent = call.caller.agent;
+Event event_about(const VolumeCall& at, const char* kind, const char* act) {
+  Event event = at.call.caller.cause.instant(kind);
+  event.tenant = at.volume.tenant;
+  event.agent = at.call.caller.agent;
   event.data.set("act", act);
-  event.data.set("volume", volume.id);
-  event.data.set("path", call.query("path"));
+  event.data.set("volume", at.volume.id);
+  event.data.set("path", at.path);
   return event;
 }
 
 // Records that something in the volume is about to be changed.
-Task<Result<void>> record_change(Call& call, const manager::VolumeInfo& volume, const char* act) {
-  Event event = event_about(call, volume, "file.write", act);
+Task<Result<void>> record_change(const VolumeCall& at, const char* act) {
+  Call& call = at.call;
+  Event event = event_about(at, "file.write", act);
   event.verdict = "allow";
   if (call.exchange.head().body.kind == net::Body::Kind::length)
     event.data.set("bytes", call.exchange.head().body.length);
@@ -69,13 +77,7 @@ Task<Result<void>> record_change(Call& call, const manager::VolumeInfo& volume, 
   co_return Result<void>();
 }
 
-// The volume whose token is shown, once it is recorded that something in it is about to be changed.
-Task<Result<manager::VolumeInfo>> admit_to_write(Call& call, const char* act) {
-  CO_TRY(manager::VolumeInfo volume, admit(call));
-  CO_TRY_VOID(co_await record_change(call, volume, act));
-  co_return volume;
-}
-
+// ?uid=&gid=&mode=: in decimal digits, as clients send them.
 VolumeOwner owner_in_query(const Call& call) {
   return {.uid = number_in_query(call, "uid"),
           .gid = number_in_query(call, "gid"),
@@ -83,87 +85,80 @@ VolumeOwner owner_in_query(const Call& call) {
 }
 
 // Opens the volume and does `work` in it, off the loop.
-Task<Result<Value>> in_volume(Call& call, std::string directory, Work work) {
+Task<Result<Value>> in_volume(const VolumeCall& at, Work work) {
   Result<Value> result = Error{};
   std::function<void()> job = [&] {
-    Result<VolumeTree> tree = VolumeTree::open(directory);
+    Result<VolumeTree> tree = VolumeTree::open(at.volume.directory);
     if (tree)
       result = work(tree.value());
     else
       result = tree.error();
   };
-  co_await call.manager.worker().run(job);
+  co_await at.call.manager.worker().run(job);
   co_return result;
 }
 
-// For requests that change nothing.
-Task<Result<Reply>> look_in_volume(Call& call, Work work) {
-  CO_TRY(manager::VolumeInfo volume, admit(call));
-  CO_TRY(Value result, co_await in_volume(call, volume.directory, work));
-  co_return Reply::json(200, result);
+// Answers with what `work` gives.
+Task<Result<Reply>> answer(const VolumeCall& at, int status, Work work) {
+  CO_TRY(Value result, co_await in_volume(at, std::move(work)));
+  co_return Reply::json(status, result);
 }
 
-Task<Result<Reply>> list(Call& call) {
-  std::string path = call.query("path");
-  int64_t depth = number_in_query(call, "depth").value_or(1);
-  return look_in_volume(call,
-                        [path, depth](const VolumeTree& tree) { return tree.list(path, depth); });
+Task<Result<Reply>> list(VolumeCall& at) {
+  int64_t depth = number_in_query(at.call, "depth").value_or(1);
+  return answer(at, 200,
+                [&at, depth](const VolumeTree& tree) { return tree.list(at.path, depth); });
 }
 
-Task<Result<Reply>> stat(Call& call) {
-  std::string path = call.query("path");
-  return look_in_volume(call, [path](const VolumeTree& tree) { return tree.stat(path); });
+Task<Result<Reply>> stat(VolumeCall& at) {
+  return answer(at, 200, [&at](const VolumeTree& tree) { return tree.stat(at.path); });
 }
 
-Task<Result<Reply>> make_directory(Call& call) {
-  std::string path = call.query("path");
-  VolumeOwner owner = owner_in_query(call);
-  bool force = call.query("force") == "true";
-  CO_TRY(manager::VolumeInfo volume, co_await admit_to_write(call, "mkdir"));
-  if (!call.manager.reserve_volume(volume.id, kDirectory)) co_return kFull;
-  Work work = [path, owner, force](const VolumeTree& tree) {
-    return tree.make_directory(path, owner, force);
+// Makes a directory; with force=true those above it too, and it may be there already.
+Task<Result<Reply>> make_directory(VolumeCall& at) {
+  CO_TRY_VOID(co_await record_change(at, "mkdir"));
+  if (!at.call.manager.reserve_volume(at.volume.id, kDirectory)) co_return kFull;
+  VolumeOwner owner = owner_in_query(at.call);
+  Work work = [&at, owner](const VolumeTree& tree) {
+    return tree.make_directory(at.path, owner, at.force);
   };
-  CO_TRY(Value result, co_await in_volume(call, volume.directory, work));
-  co_return Reply::json(201, result);
+  Result<Reply> reply = co_await answer(at, 201, std::move(work));
+  co_return reply;
 }
 
-Task<Result<Reply>> change(Call& call) {
-  CO_TRY(manager::VolumeInfo volume, admit(call));
-  CO_TRY(Value body, co_await read_object(call));
+// Changes owner and mode. The body is read before the change is recorded.
+Task<Result<Reply>> change(VolumeCall& at) {
+  CO_TRY(Value body, co_await read_object(at.call));
   VolumeOwner owner;
   for (auto [name, slot] :
        {std::pair("uid", &owner.uid), std::pair("gid", &owner.gid), std::pair("mode", &owner.mode)})
     if (const Value* value = body.find(name); value && value->as_int()) *slot = *value->as_int();
-  std::string path = call.query("path");
-  CO_TRY_VOID(co_await record_change(call, volume, "change"));
-  Work work = [path, owner](const VolumeTree& tree) { return tree.change(path, owner); };
-  CO_TRY(Value result, co_await in_volume(call, volume.directory, work));
-  co_return Reply::json(200, result);
+  CO_TRY_VOID(co_await record_change(at, "change"));
+  Work work = [&at, owner](const VolumeTree& tree) { return tree.change(at.path, owner); };
+  Result<Reply> reply = co_await answer(at, 200, std::move(work));
+  co_return reply;
 }
 
-Task<Result<Reply>> remove(Call& call) {
-  CO_TRY(manager::VolumeInfo volume, co_await admit_to_write(call, "remove"));
-  std::string path = call.query("path");
-  Work work = [path](const VolumeTree& tree) -> Result<Value> {
-    TRY(tree.remove(path));
+Task<Result<Reply>> remove(VolumeCall& at) {
+  CO_TRY_VOID(co_await record_change(at, "remove"));
+  Work work = [&at](const VolumeTree& tree) -> Result<Value> {
+    TRY(tree.remove(at.path));
     return Value();
   };
-  CO_TRY_VOID(co_await in_volume(call, volume.directory, work));
+  CO_TRY_VOID(co_await in_volume(at, std::move(work)));
   co_return Reply::empty(204);
 }
 
 // Streams a file from a worker's thread, piece by piece.
-Task<Result<Reply>> read(Call& call) {
-  CO_TRY(manager::VolumeInfo volume, admit(call));
-  std::string path = call.query("path");
+Task<Result<Reply>> read(VolumeCall& at) {
+  Call& call = at.call;
   VolumeTree::File file;
-  Work work = [path, &file](const VolumeTree& tree) -> Result<Value> {
-    file = TRY(tree.open_to_read(path));
+  Work work = [&at, &file](const VolumeTree& tree) -> Result<Value> {
+    file = TRY(tree.open_to_read(at.path));
     return Value();
   };
-  CO_TRY_VOID(co_await in_volume(call, volume.directory, work));
-  Event event = event_about(call, volume, "file.read", "read");
+  CO_TRY_VOID(co_await in_volume(at, std::move(work)));
+  Event event = event_about(at, "file.read", "read");
   event.data.set("bytes", file.size);
   call.manager.events().note(std::move(event));
   Headers headers = {{"Content-Type", "application/octet-stream"}};
@@ -190,42 +185,46 @@ Task<Result<Reply>> read(Call& call) {
 }
 
 // The body, written to the file as it comes.
-Task<Result<void>> receive(Call& call, const std::string& volume, int file) {
+Task<Result<void>> receive(VolumeCall& at, int file) {
   std::string piece;
   Result<void> written;
   std::function<void()> job = [&] { written = write_all(file, piece); };
   while (true) {
-    CO_TRY(piece, co_await call.exchange.read());
+    CO_TRY(piece, co_await at.call.exchange.read());
     if (piece.empty()) co_return Result<void>();
-    if (!call.manager.reserve_volume(volume, piece.size())) co_return kFull;
-    co_await call.manager.worker().run(job);
+    if (!at.call.manager.reserve_volume(at.volume.id, piece.size())) co_return kFull;
+    co_await at.call.manager.worker().run(job);
     if (!written && written.error().code == Code::exhausted) co_return kFull;
     CO_TRY_VOID(written);
   }
 }
 
-Task<Result<Reply>> write(Call& call) {
-  CO_TRY(manager::VolumeInfo volume, co_await admit_to_write(call, "upload"));
-  if (volume.is_over()) co_return kFull;
-  std::string path = call.query("path");
-  VolumeOwner owner = owner_in_query(call);
-  bool force = call.query("force") == "true";
+// Writes a file; with force=true in place of one that is there.
+Task<Result<Reply>> write(VolumeCall& at) {
+  CO_TRY_VOID(co_await record_change(at, "upload"));
+  if (at.volume.is_over()) co_return kFull;
+  VolumeOwner owner = owner_in_query(at.call);
   Fd file;
-  Work open = [path, owner, force, &file](const VolumeTree& tree) -> Result<Value> {
-    file = TRY(tree.open_to_write(path, owner, force));
+  Work open = [&at, &file, owner](const VolumeTree& tree) -> Result<Value> {
+    file = TRY(tree.open_to_write(at.path, owner, at.force));
     return Value();
   };
-  CO_TRY_VOID(co_await in_volume(call, volume.directory, open));
-  CO_TRY_VOID(co_await receive(call, volume.id, file.get()));
-  Work look = [path](const VolumeTree& tree) { return tree.stat(path); };
-  CO_TRY(Value result, co_await in_volume(call, volume.directory, look));
-  co_return Reply::json(201, result);
+  CO_TRY_VOID(co_await in_volume(at, std::move(open)));
+  CO_TRY_VOID(co_await receive(at, file.get()));
+  Work look = [&at](const VolumeTree& tree) { return tree.stat(at.path); };
+  Result<Reply> reply = co_await answer(at, 201, std::move(look));
+  co_return reply;
 }
 
 // Handlers of routes without a scope: the volume's own token is shown instead of an API key.
-template <Handler handler>
+template <Task<Result<Reply>> (*handler)(VolumeCall& at)>
 Task<Result<Reply>> by_token(Call& call) {
-  Result<Reply> reply = co_await handler(call);
+  Result<VolumeCall> at = admit(call);
+  Result<Reply> reply = Error{};
+  if (at)
+    reply = co_await handler(at.value());
+  else
+    reply = at.error();
   co_return reply_or_refusal(std::move(reply));
 }
 

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/e2b/envd_filesystem.h"
+#include "api/e2b/envd_services.h"
 #include "base/text.h"
 #include "linux/tree.h"
 #include "store/rootfs.h"
@@ -16,6 +16,7 @@ constexpr size_t kMostEntries = 50'000;
 constexpr int64_t kMostIds = 65536;
 constexpr size_t kMostParts = 256, kLongestPath = 4096;
 
+// In the words of E2B's volumes.
 Error not_found(const std::string& path) {
   return Error{Code::not_found, cat("Path ", printable(path), " not found")};
 }
@@ -48,6 +49,7 @@ int64_t nanoseconds(const timespec& time) {
   return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
+// An entry as E2B's VolumeEntryStat.
 Value stat_json(const struct stat& info, const std::string& path, const std::string& target) {
   const char* type = S_ISREG(info.st_mode)   ? "file"
                      : S_ISDIR(info.st_mode) ? "directory"
@@ -81,12 +83,21 @@ Result<Value> entry_at(int directory, const std::string& name, const std::string
                    std::string(target, static_cast<size_t>(std::max<ssize_t>(size, 0))));
 }
 
-// The directory that `path` stands in.
-Result<Fd> open_parent(int root, const std::string& path) {
-  Result<Fd> parent =
-      kernel::open_beneath(root, kernel::split_path(path).parent, O_RDONLY | O_DIRECTORY);
+// An entry that is there or not, by the directory that it stands in.
+struct Location {
+  Fd parent;
+  std::string name;
+  std::string path;  // from the volume's own directory, with a slash in front
+
+  Result<Value> entry() const { return entry_at(parent.get(), name, path); }
+};
+
+// Code::not_found when the directory above it is missing.
+Result<Location> locate(int root, const std::string& path) {
+  auto [above, name] = kernel::split_path(path);
+  Result<Fd> parent = kernel::open_beneath(root, above, O_RDONLY | O_DIRECTORY);
   if (!parent) return not_found(path);
-  return parent;
+  return Location{std::move(parent).value(), name, "/" + path};
 }
 
 // Sets owner and mode of an entry. Links have no mode of their own.
@@ -168,8 +179,7 @@ Result<VolumeTree> VolumeTree::open(const std::string& directory) {
 Result<Value> VolumeTree::stat(const std::string& text) const {
   std::string path = TRY(relative(text));
   if (path.empty()) return entry_at(root_.get(), "", "/");
-  Fd parent = TRY(open_parent(root_.get(), path));
-  return entry_at(parent.get(), kernel::split_path(path).name, "/" + path);
+  return TRY(locate(root_.get(), path)).entry();
 }
 
 Result<Value> VolumeTree::list(const std::string& text, int64_t depth) const {
@@ -190,36 +200,33 @@ Result<Value> VolumeTree::make_directory(const std::string& text, const VolumeOw
     return stat("/");
   }
   if (force) TRY(make_parents(root_.get(), path, owner));
-  Fd parent = TRY(open_parent(root_.get(), path));
-  std::string name = kernel::split_path(path).name;
-  if (::mkdirat(parent.get(), name.c_str(), 0700) != 0) {
+  Location at = TRY(locate(root_.get(), path));
+  if (::mkdirat(at.parent.get(), at.name.c_str(), 0700) != 0) {
     if (errno != EEXIST) return errno_error(errno, cat("make directory ", printable(path)));
-    Value existing = TRY(entry_at(parent.get(), name, "/" + path));
+    Value existing = TRY(at.entry());
     if (!force || *existing.find("type")->as_string() != "directory")
-      return Error{Code::conflict, cat("Path /", printable(path), " already exists")};
+      return Error{Code::conflict, cat("Path ", printable(at.path), " already exists")};
     return existing;
   }
-  TRY(give(parent.get(), name, with_defaults(owner, 0755), false));
-  return entry_at(parent.get(), name, "/" + path);
+  TRY(give(at.parent.get(), at.name, with_defaults(owner, 0755), false));
+  return at.entry();
 }
 
 Result<Value> VolumeTree::change(const std::string& text, const VolumeOwner& owner) const {
   std::string path = TRY(relative(text));
   if (path.empty()) return Error{Code::invalid, "the volume's own directory cannot be changed"};
-  Fd parent = TRY(open_parent(root_.get(), path));
-  std::string name = kernel::split_path(path).name;
-  Value before = TRY(entry_at(parent.get(), name, "/" + path));
-  TRY(give(parent.get(), name, owner, *before.find("type")->as_string() == "symlink"));
-  return entry_at(parent.get(), name, "/" + path);
+  Location at = TRY(locate(root_.get(), path));
+  Value before = TRY(at.entry());
+  TRY(give(at.parent.get(), at.name, owner, *before.find("type")->as_string() == "symlink"));
+  return at.entry();
 }
 
 Result<void> VolumeTree::remove(const std::string& text) const {
   std::string path = TRY(relative(text));
   if (path.empty()) return not_found("/");
-  Fd parent = TRY(open_parent(root_.get(), path));
-  std::string name = kernel::split_path(path).name;
-  TRY(entry_at(parent.get(), name, "/" + path));
-  return kernel::remove_tree(parent.get(), name);
+  Location at = TRY(locate(root_.get(), path));
+  TRY(at.entry());
+  return kernel::remove_tree(at.parent.get(), at.name);
 }
 
 Result<VolumeTree::File> VolumeTree::open_to_read(const std::string& text) const {
@@ -237,16 +244,15 @@ Result<Fd> VolumeTree::open_to_write(const std::string& text, const VolumeOwner&
                                      bool force) const {
   std::string path = TRY(relative(text));
   if (path.empty()) return Error{Code::conflict, "Path / is a directory"};
-  Fd parent = TRY(open_parent(root_.get(), path));
-  std::string name = kernel::split_path(path).name;
-  Result<Value> existing = entry_at(parent.get(), name, "/" + path);
+  Location at = TRY(locate(root_.get(), path));
+  Result<Value> existing = at.entry();
   if (existing && *existing.value().find("type")->as_string() == "directory")
-    return Error{Code::conflict, cat("Path /", printable(path), " is a directory")};
+    return Error{Code::conflict, cat("Path ", printable(at.path), " is a directory")};
   if (existing && !force)
-    return Error{Code::conflict, cat("Path /", printable(path), " already exists")};
+    return Error{Code::conflict, cat("Path ", printable(at.path), " already exists")};
   int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | (force ? O_TRUNC : O_EXCL);
-  Fd file = TRY(kernel::open_beneath(parent.get(), name, flags, 0600));
-  TRY(give(parent.get(), name, with_defaults(owner, 0644), false));
+  Fd file = TRY(kernel::open_beneath(at.parent.get(), at.name, flags, 0600));
+  TRY(give(at.parent.get(), at.name, with_defaults(owner, 0644), false));
   return file;
 }
 

@@ -12,6 +12,7 @@
 
 namespace paddock::api {
 
+// Who owns an entry, and its mode. What is unset stays as it is, or is root's when it is new.
 struct VolumeOwner {
   std::optional<int64_t> uid, gid, mode;
 };

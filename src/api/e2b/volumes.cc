@@ -30,17 +30,12 @@ Task<Result<Reply>> list_volumes(Call& call) {
   co_return Reply::json(200, std::move(list));
 }
 
+// One volume with its token: a key that may only read does not get it.
 Task<Result<Reply>> get_volume(Call& call) {
   CO_TRY(manager::VolumeInfo found, call.manager.find_volume(call.caller, call.id()));
   if (!call.caller.may("sandboxes"))
     co_return Error{Code::denied, "the token of a volume is for keys that may use sandboxes"};
   co_return Reply::json(200, volume_json(found, true));
-}
-
-Task<Result<Reply>> remove_volume(Call& call) {
-  std::string id = call.id();
-  CO_TRY_VOID(co_await call.manager.remove_volume(call.caller, id));
-  co_return Reply::empty(204);
 }
 
 }  // namespace

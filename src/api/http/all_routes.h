@@ -33,6 +33,10 @@ std::vector<Route> other_routes();  // teams, and what is refused
 
 }  // namespace e2b
 
+// Handlers that both APIs have.
+io::Task<Result<Reply>> remove_volume(Call& call);    // "/…/{id}"
+io::Task<Result<Reply>> remove_template(Call& call);  // "/…/{template}"
+
 std::vector<Route> all_routes();
 
 }  // namespace paddock::api

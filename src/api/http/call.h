@@ -48,6 +48,7 @@ using Handler = io::Task<Result<Reply>> (*)(Call& call);
 // Which function turns a handler's error into a reply.
 enum class Plane : uint8_t { native, e2b };
 
+// A request that the server answers itself, and the function that does.
 struct Route {
   const char* method;
   // "/v1/sandboxes/{id}/files"; a last piece {rest...} takes all that follows, slashes too.
@@ -65,6 +66,12 @@ struct Route {
   int status = 200;  // of the answer
   Plane plane = Plane::native;
 };
+
+// The origin that a request claims for itself: used in records, never to grant rights. Fills in
+// `agent` (X-Paddock-Agent) and `cause` (traceparent; without one a new trace, whose first span has
+// no parent).
+void take_origin(const Exchange& exchange, manager::Caller& caller);
+std::string agent_name(std::string_view told);  // printable, at most 128 bytes
 
 // Records that the caller is about to do something that was found to be possible. The error arm: it
 // must not be done.

@@ -7,6 +7,7 @@
 #include "api/http/server.h"
 #include "base/digest.h"
 #include "base/text.h"
+#include "base/units.h"
 
 namespace paddock::api {
 
@@ -14,33 +15,22 @@ namespace {
 
 using io::Task;
 
+constexpr char kIdLetters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+constexpr char kTailLetters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+
 // Older clients append "-CLIENT" to the id.
 std::optional<std::string> parse_id(std::string_view text) {
   std::string_view id = text.substr(0, text.find('-'));
-  bool plain = !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-  });
-  if (!plain) return std::nullopt;
+  if (id.empty() || id.size() > 64 || id.find_first_not_of(kIdLetters) != id.npos)
+    return std::nullopt;
   return std::string(id);
 }
 
 // 1 to 65535, in digits only.
 std::optional<uint16_t> parse_port(std::string_view text) {
-  if (text.empty() || text.size() > 5 ||
-      !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }))
-    return std::nullopt;
-  int port = 0;
-  for (char digit : text) port = port * 10 + (digit - '0');
-  if (port < 1 || port > 65535) return std::nullopt;
-  return static_cast<uint16_t>(port);
-}
-
-// What follows the id may consist of letters, digits, dashes and underscores only.
-bool is_tail(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_';
-  });
+  std::optional<int64_t> port = parse_digits(text, 5);
+  if (!port || *port < 1 || *port > 65535) return std::nullopt;
+  return static_cast<uint16_t>(*port);
 }
 
 }  // namespace
@@ -50,16 +40,16 @@ Result<std::optional<DataTarget>> find_data_target(const Exchange& exchange) {
     std::string id_text = exchange.header("E2b-Sandbox-Id"),
                 port_text = exchange.header("E2b-Sandbox-Port");
     std::optional<std::string> id = parse_id(id_text);
-    if (!id || !is_tail(id_text)) return Error{Code::invalid, "Invalid sandbox ID", ""};
+    if (!id || id_text.find_first_not_of(kTailLetters) != id_text.npos)
+      return Error{Code::invalid, "Invalid sandbox ID", ""};
     std::optional<uint16_t> port = port_text.empty() ? kEnvdPort : parse_port(port_text);
     if (!port) return Error{Code::invalid, "Invalid sandbox port", ""};
     return std::optional<DataTarget>({*id, *port});
   }
   std::string host = exchange.head().host;
   size_t dash = host.find('-'), dot = host.find('.');
-  bool numbered = dash != std::string::npos && dash > 0 && dot != std::string::npos && dash < dot &&
-                  std::all_of(host.begin(), host.begin() + static_cast<std::ptrdiff_t>(dash),
-                              [](char c) { return c >= '0' && c <= '9'; });
+  bool numbered = dash > 0 && dot != std::string::npos && dash < dot &&
+                  host.find_first_not_of("0123456789") == dash;
   if (numbered) {
     std::optional<uint16_t> port = parse_port(std::string_view(host).substr(0, dash));
     std::optional<std::string> id =

@@ -9,6 +9,7 @@
 
 namespace paddock::api {
 
+// The sandbox and the port that a request is for.
 struct DataTarget {
   std::string id;  // [a-z0-9]+; empty: whoever's signature the request carries
   uint16_t port = 0;

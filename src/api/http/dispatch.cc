@@ -6,7 +6,6 @@
 
 #include "api/e2b/control.h"
 #include "api/http/data_plane.h"
-#include "api/http/origin.h"
 #include "api/http/request_stats.h"
 #include "api/http/server.h"
 #include "api/native/describe.h"
@@ -81,6 +80,21 @@ class CallSpan {
 };
 
 }  // namespace
+
+std::string agent_name(std::string_view told) {
+  constexpr size_t kLongest = 128;
+  std::string name = printable(told.substr(0, kLongest));
+  if (name.size() > kLongest) name.resize(kLongest);
+  return name;
+}
+
+void take_origin(const Exchange& exchange, manager::Caller& caller) {
+  caller.agent = agent_name(exchange.header("X-Paddock-Agent"));
+  std::string parent = exchange.header("traceparent");
+  caller.cause = Cause::from_traceparent(parent);
+  bool is_told = !parent.empty() && parent.find(caller.cause.span) != std::string::npos;
+  if (!is_told) caller.cause.span.clear();
+}
 
 // The answer to a browser's preflight request. No credentials travel by themselves (there are no
 // cookies), so any origin may.

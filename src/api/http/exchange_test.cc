@@ -1,7 +1,6 @@
 #include "api/http/exchange_test.h"
 
 #include "api/http/data_plane.h"
-#include "api/http/origin.h"
 
 namespace paddock::api {
 namespace {

@@ -6,6 +6,7 @@
 
 namespace paddock::api {
 
+// Kept out of the header with zlib's types.
 struct Gunzip::State {
   z_stream stream{};
   std::string waiting;

@@ -104,6 +104,7 @@ net::RequestHead inner_head(const Exchange& exchange, const manager::SandboxInfo
   return inner;
 }
 
+// One request on its way to a program in a sandbox.
 struct Preview {
   Call& call;
   std::shared_ptr<manager::Sandbox> sandbox;
@@ -172,6 +173,7 @@ Task<Result<net::ResponseHead>> read_head_inside(Preview& preview) {
   }
 }
 
+// The program's headers as the client gets them.
 Headers outer_headers(const net::ResponseHead& head) {
   Headers headers;
   for (const net::Header& header : head.headers)
@@ -210,6 +212,7 @@ Task<bool> relay_body(Preview& preview, net::Body body) {
 
 // ---- tunnels
 
+// From the client to the program, until either side ends.
 Task<void> tunnel_in(Preview& preview, io::Stream& stream) {
   while (!preview.inside_ended) {
     if (stream.ahead.empty()) {
@@ -226,6 +229,7 @@ Task<void> tunnel_in(Preview& preview, io::Stream& stream) {
   if (!preview.inside_ended) preview.channel->end_input();
 }
 
+// From the program to the client.
 Task<void> tunnel_out(Preview& preview, io::Stream& stream) {
   while (true) {
     if (preview.bytes.empty()) {

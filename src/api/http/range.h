@@ -10,6 +10,7 @@
 
 namespace paddock::api {
 
+// Part of a file. Never empty.
 struct ByteRange {
   uint64_t offset = 0, length = 0;
 };

@@ -16,6 +16,7 @@ namespace paddock::api {
 
 using Headers = std::vector<net::Header>;
 
+// A whole answer, or a mark that the handler has sent one.
 struct Reply {
   int status = 0;  // 0: the handler has answered already
   Headers headers;

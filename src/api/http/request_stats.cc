@@ -10,6 +10,7 @@ namespace paddock::api {
 
 namespace {
 
+// A clock that does not go backwards.
 int64_t now_ns() {
   timespec time;
   (void)::clock_gettime(CLOCK_MONOTONIC, &time);
@@ -23,6 +24,7 @@ const char* method_of(const std::string& method) {
   return "other";
 }
 
+// "2xx" of 204. Labels of single statuses would be too many series.
 const char* status_class(int status) {
   static const char* kClasses[] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
   return status >= 100 && status < 600 ? kClasses[status / 100] : kClasses[0];

@@ -50,6 +50,7 @@ Result<Fd> take_stdin() {
   return fd;
 }
 
+// A server while it runs, and how its life has ended.
 struct Running {
   io::Loop& loop;
   ServeOptions options;
@@ -80,6 +81,7 @@ Task<void> wait_for_the_end(Running& running) {
   }
 }
 
+// How many sandboxes are still to be killed.
 struct Killing {
   size_t left = 0;
   io::Event done;
@@ -92,6 +94,7 @@ Task<void> kill_one(Running& running, std::shared_ptr<manager::Sandbox> sandbox,
   if (--killing.left == 0) killing.done.happen();
 }
 
+// All at once, and waits for the last.
 Task<void> kill_all(Running& running) {
   std::vector<std::shared_ptr<manager::Sandbox>> all = running.manager->all();
   if (all.empty()) co_return;

@@ -8,6 +8,7 @@
 
 namespace paddock::api {
 
+// What `paddock serve` was told.
 struct ServeOptions {
   ServerOptions server;
   std::string policy;  // the operator's

@@ -26,6 +26,7 @@ class Toolbox;  // tools/toolbox.h
 
 namespace paddock::api {
 
+// Where to listen, and what each client may take.
 struct ServerOptions {
   std::vector<std::string> listen;  // ADDRESS:PORT
   std::string socket;               // path of the UNIX socket; empty: none
@@ -39,6 +40,7 @@ struct ServerOptions {
   std::function<io::Task<void>(Exchange&)> instead;
 };
 
+// A socket that accepts connections.
 struct Listener {
   io::Socket socket;
   bool local = false, tls = false;

@@ -10,6 +10,7 @@ namespace {
 
 using io::Task;
 
+// The key itself is only in this answer: the server keeps a hash.
 Task<Result<Reply>> create_key(Call& call) {
   CO_TRY(Fields fields, co_await call.fields());
   manager::KeyInfo wanted;
@@ -66,6 +67,7 @@ Result<manager::Tenant> read_tenant(const std::string& name, const Value& body) 
   return tenant;
 }
 
+// Replaces all that was set for the tenant before.
 Task<Result<Reply>> set_tenant(Call& call) {
   CO_TRY(Value body, co_await call.exchange.read_json());
   CO_TRY(manager::Tenant tenant, read_tenant(call.part("tenant"), body));

@@ -21,6 +21,7 @@ using io::Task;
 constexpr size_t kMostRecords = 1000;
 constexpr uint64_t kMostBytes = 8 << 20, kMostSearched = 256 << 20;
 
+// What is asked for, and in which form: one object, or lines of JSON.
 struct Question {
   audit::Query query;
   bool lines = false;
@@ -29,20 +30,13 @@ struct Question {
 // One parameter of the query.
 Result<void> read_parameter(const std::string& name, const std::string& value, Question& question) {
   audit::Query& query = question.query;
-  if (name == "sandbox")
-    query.sandbox = value;
-  else if (name == "tenant")
-    query.tenant = value;
-  else if (name == "agent")
-    query.agent = value;
-  else if (name == "trace")
-    query.trace = value;
-  else if (name == "verdict")
-    query.verdict = value;
+  const std::map<std::string_view, std::string*> texts = {
+      {"sandbox", &query.sandbox}, {"tenant", &query.tenant},   {"agent", &query.agent},
+      {"trace", &query.trace},     {"verdict", &query.verdict}, {"text", &query.text}};
+  if (auto text = texts.find(name); text != texts.end())
+    *text->second = value;
   else if (name == "kind")
     for (const std::string& kind : split(value, ',')) query.kinds.push_back(kind);
-  else if (name == "text")
-    query.text = value;
   else if (name == "since")
     query.since_us = TRY(parse_instant(value, wall_clock_us()));
   else if (name == "until")
@@ -126,6 +120,7 @@ Task<Result<Reply>> show(Call& call) {
                         body_of(found, question));
 }
 
+// Reads the whole log, which may take long: on the worker, too.
 Task<Result<Reply>> verify(Call& call) {
   audit::VerifyOptions options{.directory = call.manager.events().directory(),
                                .expect = call.query("expect")};

@@ -96,6 +96,7 @@ Task<Result<Reply>> collect(Call& call, std::shared_ptr<Cell> cell) {
   co_return Reply::json(200, answer);
 }
 
+// Where code is to run, the code, and how it is answered.
 struct CodeRequest {
   Interpreter::Where where;
   code::CellRequest cell;
@@ -126,6 +127,7 @@ Task<Result<std::shared_ptr<Cell>>> begin(Call& call, std::shared_ptr<manager::S
   co_return begun;
 }
 
+// Runs code, recorded before it starts: as a stream of events, or as one object.
 Task<Result<Reply>> run_code(Call& call) {
   CO_TRY(Fields fields, co_await call.fields(kLargestBody));
   CO_TRY(CodeRequest request, read_code(fields));

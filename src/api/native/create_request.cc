@@ -34,6 +34,7 @@ Result<void> add(const Value& value, CallPolicy& call) {
   return {};
 }
 
+// `limits` and `allow_net` are short for an object with these keys.
 Result<CallPolicy> read_all(const Value* policy, const Value* limits, const Value* allow_net) {
   CallPolicy call;
   if (policy && policy->as_array()) {
@@ -74,6 +75,7 @@ Result<Policy> combine_objects(std::vector<Policy> objects) {
   return std::move(combined.policy);
 }
 
+// [{"name","path","read_only"}]
 Result<std::vector<manager::VolumeMount>> read_volumes(const Value* value) {
   std::vector<manager::VolumeMount> volumes;
   if (!value) return volumes;

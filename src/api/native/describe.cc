@@ -1,17 +1,12 @@
 #include "api/native/describe.h"
 
 #include "base/error_table.h"
+#include "base/record.h"
 #include "base/text.h"
 #include "redact/redact.h"
 #include "run/run.h"
 
 namespace paddock::api {
-
-Value describe_texts(const std::map<std::string, std::string>& texts) {
-  Value object(Value::Object{});
-  for (const auto& [name, text] : texts) object.set(name, text);
-  return object;
-}
 
 // Only the names of secrets are ever shown.
 static Value names_of(const std::map<std::string, std::string>& secrets) {
@@ -38,40 +33,53 @@ Reply error_reply(Call& call, const Error& error) {
   return Reply::json(status, describe_error(shown, status));
 }
 
+namespace {
+
+using paddock::field;  // envd has a function of this name, too
+using Info = manager::SandboxInfo;
+
+// What is shown of a sandbox, in the order in which it is.
+constexpr auto kName = std::make_tuple(field("id", &Info::id), field("name", &Info::name),
+                                       field("tenant", &Info::tenant));
+constexpr auto kLife = std::make_tuple(
+    field("template_id", &Info::template_id), field("state", &Info::state),
+    field("has_memory", &Info::has_memory), field("created_ms", &Info::created),
+    field("started_ms", &Info::started), field("ends_ms", &Info::ends),
+    field("timeout_ms", &Info::timeout_ms), field("idle_timeout_ms", &Info::idle_timeout_ms));
+constexpr auto kSize = std::make_tuple(
+    field("memory_bytes", &Info::memory_bytes), field("cpu_millicores", &Info::cpu_millicores),
+    field("disk_bytes", &Info::disk_bytes), field("public_traffic", &Info::public_traffic));
+constexpr auto kMount = std::make_tuple(field("name", &manager::VolumeMount::name),
+                                        field("path", &manager::VolumeMount::path),
+                                        field("read_only", &manager::VolumeMount::read_only));
+constexpr auto kSnapshot = std::make_tuple(
+    field("id", &manager::Snapshot::id), field("sandbox", &manager::Snapshot::sandbox),
+    field("name", &manager::Snapshot::name), field("tag", &manager::Snapshot::tag),
+    field("created_ms", &manager::Snapshot::created), field("bytes", &manager::Snapshot::bytes));
+constexpr auto kVolume = std::make_tuple(field("id", &manager::VolumeInfo::id),
+                                         field("name", &manager::VolumeInfo::name),
+                                         field("quota_bytes", &manager::VolumeInfo::quota_bytes),
+                                         field("used_bytes", &manager::VolumeInfo::used_bytes),
+                                         field("created_ms", &manager::VolumeInfo::created));
+
+}  // namespace
+
 Value describe(const manager::Sandbox& sandbox, const manager::Caller& caller) {
-  const manager::SandboxInfo& info = sandbox.info();
-  Value value;
-  value.set("id", info.id);
-  value.set("name", info.name);
-  value.set("tenant", info.tenant);
+  const Info& info = sandbox.info();
+  Value value = write_record(kName, info);
   value.set("template", info.template_alias.empty() ? info.template_id : info.template_alias);
-  value.set("template_id", info.template_id);
-  value.set("state", manager::to_string(info.state));
-  value.set("has_memory", info.has_memory);
-  value.set("created_ms", info.created);
-  value.set("started_ms", info.started);
-  value.set("ends_ms", info.ends);
-  value.set("timeout_ms", info.timeout_ms);
-  value.set("idle_timeout_ms", info.idle_timeout_ms);
+  write_fields(kLife, info, value);
   value.set("on_timeout", info.lifecycle.pause_on_timeout ? "pause" : "kill");
   value.set("auto_resume", info.lifecycle.auto_resume);
-  value.set("metadata", describe_texts(info.metadata));
+  value.set("metadata", text_table(info.metadata));
   bool may_use = caller.may("sandboxes");
-  if (may_use) value.set("env", describe_texts(info.env));
+  if (may_use) value.set("env", text_table(info.env));
   if (may_use) value.set("secrets", names_of(info.secrets));
   Value::Array volumes;
-  for (const manager::VolumeMount& mount : info.volumes) {
-    Value volume;
-    volume.set("name", mount.name);
-    volume.set("path", mount.path);
-    volume.set("read_only", mount.read_only);
-    volumes.push_back(std::move(volume));
-  }
+  for (const manager::VolumeMount& mount : info.volumes)
+    volumes.push_back(write_record(kMount, mount));
   value.set("volumes", std::move(volumes));
-  value.set("memory_bytes", info.memory_bytes);
-  value.set("cpu_millicores", info.cpu_millicores);
-  value.set("disk_bytes", info.disk_bytes);
-  value.set("public_traffic", info.public_traffic);
+  write_fields(kSize, info, value);
   if (may_use) value.set("access_token", info.access_token);
   if (may_use && !info.public_traffic) value.set("traffic_token", info.traffic_token);
   value.set("notes", text_list(info.notes));
@@ -80,25 +88,8 @@ Value describe(const manager::Sandbox& sandbox, const manager::Caller& caller) {
   return value;
 }
 
-Value describe(const manager::Snapshot& snapshot) {
-  Value value;
-  value.set("id", snapshot.id);
-  value.set("sandbox", snapshot.sandbox);
-  value.set("name", snapshot.name);
-  value.set("tag", snapshot.tag);
-  value.set("created_ms", snapshot.created);
-  value.set("bytes", snapshot.bytes);
-  return value;
-}
+Value describe(const manager::Snapshot& snapshot) { return write_record(kSnapshot, snapshot); }
 
-Value describe(const manager::VolumeInfo& volume) {
-  Value value;
-  value.set("id", volume.id);
-  value.set("name", volume.name);
-  value.set("quota_bytes", volume.quota_bytes);
-  value.set("used_bytes", volume.used_bytes);
-  value.set("created_ms", volume.created);
-  return value;
-}
+Value describe(const manager::VolumeInfo& volume) { return write_record(kVolume, volume); }
 
 }  // namespace paddock::api

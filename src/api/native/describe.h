@@ -10,7 +10,6 @@ namespace paddock::api {
 Value describe(const manager::Sandbox& sandbox, const manager::Caller& caller);
 Value describe(const manager::Snapshot& snapshot);
 Value describe(const manager::VolumeInfo& volume);
-Value describe_texts(const std::map<std::string, std::string>& texts);
 Value describe_error(const Error& error, int status);  // {"code","message","error","hint"}
 
 // {"name":[…]}, each item described.

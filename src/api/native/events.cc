@@ -23,6 +23,7 @@ constexpr io::Milliseconds kHeartbeat = 15'000;
 constexpr size_t kMostLines = 1'000, kMostBytes = 1 << 20;
 constexpr size_t kMostListeners = 256, kMostOfTenant = 16, kMostAtOnce = 64 << 10;
 
+// What a listener wants to hear of.
 struct Filter {
   std::string tenant;  // empty: all of them
   std::string sandbox;

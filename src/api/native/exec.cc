@@ -39,6 +39,8 @@ Task<void> stream(Exchange& exchange, Command& command, bool background) {
   if (there) (void)co_await exchange.finish();
 }
 
+// What a command wrote to one stream, up to a limit. Bytes that are not UTF-8 are told as base64 as
+// well.
 struct Collected {
   std::string bytes;
   bool truncated = false;

@@ -8,6 +8,7 @@
 
 namespace paddock::api {
 
+// The body of a request to run a command.
 struct ExecRequest {
   guest::StartRequest start;
   std::optional<std::string> input;  // the whole of its stdin

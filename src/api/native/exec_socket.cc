@@ -14,6 +14,7 @@ using Type = net::WebSocketMessage::Type;
 constexpr size_t kLargestMessage = 1 << 20;
 constexpr io::Milliseconds kRequestTime = 30'000;
 
+// A command and the WebSocket that it is led over.
 struct Session {
   Command command;
   WebSocket socket;
@@ -119,6 +120,7 @@ Task<void> to_client(Session& session) {
   co_await session.socket.close(1000, "");
 }
 
+// Over a WebSocket there is no status: the error is an event, and the last one.
 Task<void> refuse(WebSocket& socket, Error error) {
   Value event = error_event(error);
   (void)co_await send_event(socket, std::move(event));

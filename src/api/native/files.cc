@@ -26,6 +26,7 @@ Task<Result<Reply>> read_file(Call& call) {
   co_return reply;
 }
 
+// An archive cannot be redacted as it streams: names and sizes stand before the contents.
 Task<Result<Reply>> read_tar(Call& call) {
   CO_TRY(SandboxCall inside, co_await enter(call));
   if (redacts_files(inside))

@@ -159,6 +159,7 @@ bool is_good(manager::Keys& keys, const std::string& id) {
   });
 }
 
+// The key is looked at again whenever something goes on with it: streams live long.
 io::Task<Result<Reply>> answer_mcp(Call& call) {
   CO_TRY(McpFront * front, call.server.mcp());
   auto principal = std::make_shared<tools::CallerPrincipal>();

@@ -10,6 +10,7 @@ namespace {
 
 using io::Task;
 
+// Answers 200 when it is degraded as well: the server is there, and says what is wrong.
 Task<Result<Reply>> health(Call& call) {
   Value value;
   bool failing = call.manager.events().health().failing;

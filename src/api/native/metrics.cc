@@ -23,47 +23,44 @@ using io::Task;
 using monitor::Exposition;
 using Type = Exposition::Type;
 
+// A number of a sandbox's usage.
 struct Gauge {
   const char* name;
   Type type;
   const char* help;
-  double (*value)(const UsageSample& sample);  // negative: the kernel does not tell
+  uint64_t UsageSample::*value;
 };
 
-constexpr double of(uint64_t number) { return static_cast<double>(number); }
-
-const Gauge kGauges[] = {
-    {"paddock_sandbox_cpu_percent", Type::gauge, "CPU in use: 100 is one core.",
-     [](const UsageSample& s) { return s.cpu_percent; }},
-    {"paddock_sandbox_memory_bytes", Type::gauge, "Memory in use.",
-     [](const UsageSample& s) { return of(s.memory); }},
+constexpr Gauge kGauges[] = {
+    {"paddock_sandbox_memory_bytes", Type::gauge, "Memory in use.", &UsageSample::memory},
     {"paddock_sandbox_memory_peak_bytes", Type::gauge, "The most memory that was ever in use.",
-     [](const UsageSample& s) { return of(s.memory_peak); }},
-    {"paddock_sandbox_processes", Type::gauge, "Processes and threads.",
-     [](const UsageSample& s) { return of(s.pids); }},
+     &UsageSample::memory_peak},
+    {"paddock_sandbox_processes", Type::gauge, "Processes and threads.", &UsageSample::pids},
     {"paddock_sandbox_disk_bytes", Type::gauge, "Bytes that it wrote and that are still there.",
-     [](const UsageSample& s) { return of(s.disk); }},
+     &UsageSample::disk},
     {"paddock_sandbox_disk_read_bytes_per_second", Type::gauge, "Bytes read from disk.",
-     [](const UsageSample& s) { return of(s.disk_read_rate); }},
+     &UsageSample::disk_read_rate},
     {"paddock_sandbox_disk_written_bytes_per_second", Type::gauge, "Bytes written to disk.",
-     [](const UsageSample& s) { return of(s.disk_write_rate); }},
+     &UsageSample::disk_write_rate},
     {"paddock_sandbox_network_sent_bytes_total", Type::counter, "Bytes sent so far.",
-     [](const UsageSample& s) { return of(s.net_up); }},
+     &UsageSample::net_up},
     {"paddock_sandbox_network_received_bytes_total", Type::counter, "Bytes received so far.",
-     [](const UsageSample& s) { return of(s.net_down); }},
+     &UsageSample::net_down},
     {"paddock_sandbox_network_connections", Type::gauge, "Open connections.",
-     [](const UsageSample& s) { return of(s.connections); }},
+     &UsageSample::connections},
     {"paddock_sandbox_throttled_total", Type::counter, "How often its CPU limit held it back.",
-     [](const UsageSample& s) { return of(s.throttled); }},
+     &UsageSample::throttled},
     {"paddock_sandbox_oom_kills_total", Type::counter, "Processes killed for want of memory.",
-     [](const UsageSample& s) { return of(s.oom_kills); }},
+     &UsageSample::oom_kills},
 };
 
+// A sandbox and its last sample.
 struct Labelled {
   const manager::SandboxInfo& info;
   const UsageSample& usage;
 };
 
+// What has one more label than the gauges above.
 void add_kinds(Exposition& out, const std::vector<Labelled>& all) {
   out.metric("paddock_sandbox_memory_kind_bytes", Type::gauge,
              "Memory in use by kind; shared memory counts as file as well.");
@@ -107,11 +104,15 @@ void add_sandboxes(Exposition& out,
   }
   out.metric("paddock_sandboxes", Type::gauge, "Sandboxes by state.");
   for (const auto& [state, count] : states) out.sample({{"state", state}}, count);
+  out.metric("paddock_sandbox_cpu_percent", Type::gauge, "CPU in use: 100 is one core.");
+  for (const auto& [info, usage] : all)
+    out.sample({{"sandbox", info.id}, {"tenant", info.tenant}, {"template", info.template_id}},
+               usage.cpu_percent);
   for (const Gauge& gauge : kGauges) {
     out.metric(gauge.name, gauge.type, gauge.help);
     for (const auto& [info, usage] : all)
       out.sample({{"sandbox", info.id}, {"tenant", info.tenant}, {"template", info.template_id}},
-                 gauge.value(usage));
+                 static_cast<double>(usage.*gauge.value));
   }
   out.metric("paddock_sandbox_memory_limit_bytes", Type::gauge, "Memory that it may use.");
   for (const auto& [info, usage] : all)
@@ -119,6 +120,13 @@ void add_sandboxes(Exposition& out,
       out.sample({{"sandbox", info.id}, {"tenant", info.tenant}, {"template", info.template_id}},
                  info.memory_bytes);
   add_kinds(out, all);
+}
+
+// One number without labels.
+template <class Number>
+void add_number(Exposition& out, const char* name, Type type, const char* help, Number number) {
+  out.metric(name, type, help);
+  out.sample({}, number);
 }
 
 // One counter with one label.
@@ -131,8 +139,8 @@ void add_counts(Exposition& out, const char* name, const char* help, const char*
 void add_events(Exposition& out, manager::Manager& manager) {
   const record::EventCounters& tally = manager.counters();
   std::map<std::string, uint64_t> events = manager.events().counts();
-  out.metric("paddock_sandboxes_created_total", Type::counter, "Sandboxes that were to be made.");
-  out.sample({}, events["sandbox.create"]);
+  add_number(out, "paddock_sandboxes_created_total", Type::counter,
+             "Sandboxes that were to be made.", events["sandbox.create"]);
   add_counts(out, "paddock_sandboxes_ended_total", "Sandboxes that ended, by reason.", "reason",
              tally.ends());
   add_counts(out, "paddock_events_total", "Events, by kind.", "kind", events);
@@ -145,15 +153,14 @@ void add_events(Exposition& out, manager::Manager& manager) {
   add_counts(out, "paddock_redactions_total", "Secrets that were taken out, by kind.", "kind",
              tally.redactions());
   audit::Journal::Health health = manager.events().health();
-  out.metric("paddock_audit_failing", Type::gauge, "1 while the audit log cannot be written.");
-  out.sample({}, static_cast<uint64_t>(health.failing));
-  out.metric("paddock_audit_records_total", Type::counter, "Records written to the audit log.");
-  out.sample({}, health.records);
-  out.metric("paddock_audit_syncs_total", Type::counter, "How often that was brought to the disk.");
-  out.sample({}, health.syncs);
-  out.metric("paddock_audit_missing_total", Type::counter,
-             "Records that could not be written of what happened all the same.");
-  out.sample({}, health.missing);
+  add_number(out, "paddock_audit_failing", Type::gauge, "1 while the audit log cannot be written.",
+             static_cast<uint64_t>(health.failing));
+  add_number(out, "paddock_audit_records_total", Type::counter, "Records written to the audit log.",
+             health.records);
+  add_number(out, "paddock_audit_syncs_total", Type::counter,
+             "How often that was brought to the disk.", health.syncs);
+  add_number(out, "paddock_audit_missing_total", Type::counter,
+             "Records that could not be written of what happened all the same.", health.missing);
 }
 
 void add_requests(Exposition& out, const Server& server) {
@@ -181,8 +188,8 @@ void add_requests(Exposition& out, const Server& server) {
   for (const auto& [key, both] : by_route)
     out.histogram({{"route", key.first}, {"method", key.second}}, RequestStats::bounds(),
                   both.counts, both.seconds);
-  out.metric("paddock_http_connections", Type::gauge, "Connections to the server.");
-  out.sample({}, static_cast<uint64_t>(server.connections()));
+  add_number(out, "paddock_http_connections", Type::gauge, "Connections to the server.",
+             static_cast<uint64_t>(server.connections()));
 }
 
 // What this process itself uses, under the names that Prometheus' own libraries have for it.
@@ -219,21 +226,21 @@ void add_process(Exposition& out) {
          page = static_cast<double>(::sysconf(_SC_PAGESIZE));
   rlimit files{};
   (void)::getrlimit(RLIMIT_NOFILE, &files);
-  out.metric("process_cpu_seconds_total", Type::counter,
-             "User and system CPU time of the server, in seconds.");
-  out.sample({}, (stat_field(stat, 14) + stat_field(stat, 15)) / ticks);
-  out.metric("process_resident_memory_bytes", Type::gauge, "Resident memory of the server.");
-  out.sample({}, stat_field(stat, 24) * page);
-  out.metric("process_virtual_memory_bytes", Type::gauge, "Virtual memory of the server.");
-  out.sample({}, stat_field(stat, 23));
-  out.metric("process_open_fds", Type::gauge, "Descriptors that the server has open.");
-  out.sample({}, open_descriptors());
-  out.metric("process_max_fds", Type::gauge, "Descriptors that it may have open.");
-  out.sample({}, static_cast<uint64_t>(files.rlim_cur));
+  add_number(out, "process_cpu_seconds_total", Type::counter,
+             "User and system CPU time of the server, in seconds.",
+             (stat_field(stat, 14) + stat_field(stat, 15)) / ticks);
+  add_number(out, "process_resident_memory_bytes", Type::gauge, "Resident memory of the server.",
+             stat_field(stat, 24) * page);
+  add_number(out, "process_virtual_memory_bytes", Type::gauge, "Virtual memory of the server.",
+             stat_field(stat, 23));
+  add_number(out, "process_open_fds", Type::gauge, "Descriptors that the server has open.",
+             open_descriptors());
+  add_number(out, "process_max_fds", Type::gauge, "Descriptors that it may have open.",
+             static_cast<uint64_t>(files.rlim_cur));
   static const double booted = boot_time();
-  out.metric("process_start_time_seconds", Type::gauge,
-             "When the server was started, in seconds since 1970.");
-  out.sample({}, booted + stat_field(stat, 22) / ticks);
+  add_number(out, "process_start_time_seconds", Type::gauge,
+             "When the server was started, in seconds since 1970.",
+             booted + stat_field(stat, 22) / ticks);
 }
 
 Task<Result<Reply>> metrics(Call& call) {

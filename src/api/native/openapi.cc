@@ -65,6 +65,7 @@ std::string name_of(const Route& route) {
   return name;
 }
 
+// The answer that is hoped for, and what all errors look like.
 Value answers_of(const Route& route) {
   Value answers(Value::Object{});
   std::string answer = route.answer;

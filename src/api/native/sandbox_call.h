@@ -34,6 +34,7 @@ using manager::RunningSandbox;
 using manager::signal_fields;
 using manager::without_secrets;
 
+// The sandbox, its guest, and the request that acts there.
 struct SandboxCall : RunningSandbox {
   Call& call;
   std::string user;  // the user inside; empty: the sandbox's default user

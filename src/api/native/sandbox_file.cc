@@ -66,6 +66,7 @@ Result<Part> choose_part(const SandboxCall& inside, const Value& entry) {
   return part;
 }
 
+// 416, with the size that a client could ask for.
 Reply unsatisfiable(const SandboxCall& inside, const Error& why, uint64_t size) {
   Reply reply =
       inside.is_envd() ? refusal(416, why.message) : Reply::json(416, describe_error(why, 416));

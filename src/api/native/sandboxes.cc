@@ -6,7 +6,9 @@
 #include "api/native/describe.h"
 #include "base/error_table.h"
 #include "base/percent.h"
+#include "base/record.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "manager/ended_sandboxes.h"
 #include "policy/explain.h"
 #include "run/run.h"
@@ -16,6 +18,7 @@ namespace paddock::api {
 namespace {
 
 using io::Task;
+using paddock::field;
 
 using SandboxPointer = std::shared_ptr<manager::Sandbox>;
 
@@ -32,15 +35,10 @@ Result<manager::ListOptions> read_list(const Exchange& exchange) {
   for (auto& [key, value] : parse_query(exchange.query_string())) {
     if (key == "state") {
       for (const std::string& name : split(value, ',')) {
-        using State = manager::SandboxState;
-        bool found = false;
-        for (State state : {State::starting, State::running, State::pausing, State::paused,
-                            State::resuming, State::ending, State::ended}) {
-          if (name != manager::to_string(state)) continue;
-          options.states.insert(state);
-          found = true;
-        }
-        if (!found) return Error{Code::invalid, cat("unknown state '", printable(name), "'"), ""};
+        manager::SandboxState state{};
+        if (!from_field(Value(name), state))
+          return Error{Code::invalid, cat("unknown state '", printable(name), "'"), ""};
+        options.states.insert(state);
       }
     } else if (starts_with(key, "metadata.")) {
       options.metadata[key.substr(9)] = value;
@@ -51,9 +49,7 @@ Result<manager::ListOptions> read_list(const Exchange& exchange) {
         return Error{Code::invalid, "order must be asc or desc", ""};
       options.ascending = value == "asc";
     } else if (key == "limit") {
-      bool number = !value.empty() && value.size() < 6 &&
-                    value.find_first_not_of("0123456789") == std::string::npos;
-      options.limit = number ? std::stoul(value) : 0;
+      options.limit = static_cast<size_t>(parse_digits(value, 5).value_or(0));
       if (options.limit < 1 || options.limit > 1000)
         return Error{Code::invalid, "limit must be from 1 to 1000", ""};
     } else if (key == "token") {
@@ -68,16 +64,16 @@ Result<manager::ListOptions> read_list(const Exchange& exchange) {
 
 // What is kept about a sandbox that has ended.
 Value describe_ended(const manager::EndedSandbox& ended) {
-  Value value;
-  value.set("id", ended.id);
-  value.set("name", ended.name);
-  value.set("tenant", ended.tenant);
-  value.set("template", ended.template_name);
+  using Ended = manager::EndedSandbox;
+  constexpr auto kName =
+      std::make_tuple(field("id", &Ended::id), field("name", &Ended::name),
+                      field("tenant", &Ended::tenant), field("template", &Ended::template_name));
+  constexpr auto kLife = std::make_tuple(
+      field("created_ms", &Ended::created), field("ended_ms", &Ended::ended),
+      field("timeout_ms", &Ended::timeout_ms), field("idle_timeout_ms", &Ended::idle_timeout_ms));
+  Value value = write_record(kName, ended);
   value.set("state", manager::to_string(manager::SandboxState::ended));
-  value.set("created_ms", ended.created);
-  value.set("ended_ms", ended.ended);
-  value.set("timeout_ms", ended.timeout_ms);
-  value.set("idle_timeout_ms", ended.idle_timeout_ms);
+  write_fields(kLife, ended, value);
   value.set("ended_because", manager::ending_words(ended));
   if (ended.limit) value.set("ended_by", to_value(*ended.limit));
   value.set("memory_peak_bytes", ended.memory_peak);
@@ -99,6 +95,7 @@ Task<Result<Reply>> list(Call& call) {
                         Value::Object{{"sandboxes", std::move(sandboxes)}, {"next", page.next}});
 }
 
+// One sandbox with all that is known of it: what enforces its policy too, as far as it is known.
 Task<Result<Reply>> look(Call& call) {
   CO_TRY(SandboxPointer sandbox, call.find());
   Value value = describe(*sandbox, call.caller);
@@ -156,6 +153,7 @@ Task<Result<Reply>> set_timeout(Call& call) {
   co_return Reply::empty(204);
 }
 
+// The body is the [network] of a policy file, and replaces what was set before.
 Task<Result<Reply>> set_network(Call& call) {
   CO_TRY(Value body, co_await call.exchange.read_json());
   Value whole = Value::Object{{"version", 1}, {"network", std::move(body)}}, no_extra;
@@ -179,6 +177,7 @@ Task<Result<Reply>> list_snapshots(Call& call) {
   co_return list_reply("snapshots", found, [](const auto& item) { return describe(item); });
 }
 
+// Some copies may fail: each has a sandbox or an error of its own.
 Task<Result<Reply>> fork(Call& call) {
   CO_TRY(Fields fields, co_await call.fields());
   size_t count = static_cast<size_t>(fields.number("count", 1, 100).value_or(1));

@@ -4,6 +4,7 @@
 #include "api/http/all_routes.h"
 #include "api/http/server.h"
 #include "api/native/create_request.h"
+#include "base/record.h"
 #include "base/text.h"
 
 namespace paddock::api {
@@ -28,12 +29,6 @@ Task<Result<Reply>> look(Call& call) {
   co_return Reply::json(200, describe(found));
 }
 
-Task<Result<Reply>> remove(Call& call) {
-  std::string name = call.part("template");
-  CO_TRY_VOID(co_await call.manager.remove_template(call.caller, name));
-  co_return Reply::empty(204);
-}
-
 Task<Result<Reply>> files(Call& call) {
   std::string hash = call.part("hash");
   if (!is_files_hash(hash))
@@ -42,12 +37,14 @@ Task<Result<Reply>> files(Call& call) {
   co_return Reply::json(200, Value::Object{{"present", present}});
 }
 
+// The permit that E2B's clients get first is made and used at once here.
 Task<Result<Reply>> upload(Call& call) {
   CO_TRY(std::string permit, permit_upload(call));
   CO_TRY_VOID(co_await take_upload(call, permit));
   co_return Reply::empty(204);
 }
 
+// A build and what is to be done in it.
 struct Asked {
   templates::BuildRequest request;
   templates::Recipe recipe;
@@ -127,6 +124,12 @@ Task<Result<Reply>> build(Call& call) {
 
 }  // namespace
 
+Task<Result<Reply>> remove_template(Call& call) {
+  std::string name = call.part("template");
+  CO_TRY_VOID(co_await call.manager.remove_template(call.caller, name));
+  co_return Reply::empty(204);
+}
+
 bool is_files_hash(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
@@ -138,37 +141,41 @@ Result<std::string> permit_upload(Call& call) {
   return call.server.builder().files().permit(call.caller.tenant, hash);
 }
 
-Value describe(const store::Template& record) {
-  Value env{Value::Object{}};
+namespace {
+
+using paddock::field;
+using store::Template;
+
+// What is shown of a template, in the order in which it is.
+constexpr auto kName = std::make_tuple(field("id", &Template::id), field("name", &Template::name));
+constexpr auto kStart = std::make_tuple(
+    field("user", &Template::user), field("cwd", &Template::cwd), field("env", &Template::env),
+    field("start_command", &Template::start_command),
+    field("ready_command", &Template::ready_command),
+    field("cpu_millicores", &Template::cpu_millicores),
+    field("memory_bytes", &Template::memory_bytes), field("parent", &Template::parent));
+constexpr auto kLog = std::make_tuple(
+    field("time_ms", &templates::BuildLog::time), field("level", &templates::BuildLog::level),
+    field("step", &templates::BuildLog::step), field("message", &templates::BuildLog::message));
+
+}  // namespace
+
+Value describe(const Template& record) {
   Value::Array tags;
-  for (const auto& [name, text] : record.env) env.set(name, text);
   for (const auto& [tag, since] : record.tags) tags.push_back(tag);
-  Value value;
-  value.set("id", record.id);
-  value.set("name", record.name);
+  Value value = write_record(kName, record);
   value.set("tags", std::move(tags));
   value.set("kind", record.kind == store::TemplateKind::snapshot ? "snapshot" : "template");
   value.set("everyones", record.tenant.empty());
   value.set("created_ms", record.created);
   value.set("layers", static_cast<uint64_t>(record.layers.size()));
-  value.set("user", record.user);
-  value.set("cwd", record.cwd);
-  value.set("env", std::move(env));
-  value.set("start_command", record.start_command);
-  value.set("ready_command", record.ready_command);
-  value.set("cpu_millicores", record.cpu_millicores);
-  value.set("memory_bytes", record.memory_bytes);
-  value.set("parent", record.parent);
+  write_fields(kStart, record, value);
   return value;
 }
 
 Value describe_log(const templates::BuildLog& entry) {
-  Value value;
-  value.set("type", "log");
-  value.set("time_ms", entry.time);
-  value.set("level", entry.level);
-  value.set("step", entry.step);
-  value.set("message", entry.message);
+  Value value = Value::Object{{"type", "log"}};
+  write_fields(kLog, entry, value);
   return value;
 }
 
@@ -202,7 +209,8 @@ std::vector<Route> template_routes() {
        "upload files for a COPY step, as a tar", "", "tar"},
       {"GET", "/v1/templates/{template}", "read", look, "one template, by id, name or name:tag", "",
        "", "Template"},
-      {"DELETE", "/v1/templates/{template}", "templates", remove, "remove a template or snapshot"},
+      {"DELETE", "/v1/templates/{template}", "templates", remove_template,
+       "remove a template or snapshot"},
   };
 }
 

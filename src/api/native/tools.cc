@@ -83,6 +83,7 @@ Reply reply_of(const tools::Called& called, bool only_judged) {
   return std::move(reply).with("Retry-After", to_text(std::max<int64_t>(1, seconds)));
 }
 
+// Ends when the client goes or the server does.
 Task<Result<Reply>> call_tool(Call& call) {
   CO_TRY(Value body, co_await call.exchange.read_json(kMostBody));
   CO_TRY(tools::Desk::Request request, read_request(call, body));
@@ -104,22 +105,6 @@ Task<Result<Reply>> list_approvals(Call& call) {
                        [](const auto& approval) { return tools::to_value(approval); });
 }
 
-struct ApprovalDecision {
-  bool approve = false;
-  std::string why;
-};
-
-// The body of POST /v1/approvals/{id}.
-Result<ApprovalDecision> read_decision(const Value& body) {
-  Fields fields(body);
-  std::optional<bool> approve = fields.flag("approve");
-  ApprovalDecision decision{.why = fields.text("why").value_or("")};
-  TRY(fields.done());
-  if (!approve) return Error{Code::invalid, "approve: true or false is needed", ""};
-  decision.approve = *approve;
-  return decision;
-}
-
 // The caller that made a call cannot approve it. This does not stop an administrator, who can make
 // another key.
 Result<void> check_approver(const manager::Caller& caller, const tools::Approval& approval) {
@@ -132,18 +117,21 @@ Result<void> check_approver(const manager::Caller& caller, const tools::Approval
 }
 
 Task<Result<Reply>> decide_approval(Call& call) {
-  CO_TRY(Value body, co_await call.exchange.read_json());
-  CO_TRY(ApprovalDecision decision, read_decision(body));
+  CO_TRY(Fields fields, co_await call.fields());
+  std::optional<bool> approve = fields.flag("approve");
+  std::string why = fields.text("why").value_or("");
+  CO_TRY_VOID(fields.done());
+  if (!approve) co_return Error{Code::invalid, "approve: true or false is needed", ""};
   CO_TRY(tools::Toolbox * toolbox, call.server.toolbox());
   tools::Approvals& approvals = toolbox->desk().approvals();
   std::string id = call.id();
   CO_TRY(tools::Approval approval, approvals.find(id));
-  if (decision.approve) CO_TRY_VOID(check_approver(call.caller, approval));
-  Value data = Value::Object{
-      {"id", id}, {"tool", approval.tool}, {"approve", decision.approve}, {"why", decision.why}};
+  if (*approve) CO_TRY_VOID(check_approver(call.caller, approval));
+  Value data =
+      Value::Object{{"id", id}, {"tool", approval.tool}, {"approve", *approve}, {"why", why}};
   CO_TRY_VOID(co_await record_act(call, "approval.decide", data));
   std::string by = call.caller.key.empty() ? "the server's owner" : cat("key ", call.caller.key);
-  CO_TRY_VOID(approvals.decide(id, decision.approve, by, decision.why));
+  CO_TRY_VOID(approvals.decide(id, *approve, by, why));
   co_return Reply::empty(204);
 }
 

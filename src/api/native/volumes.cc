@@ -27,13 +27,13 @@ Task<Result<Reply>> look(Call& call) {
   co_return Reply::json(200, describe(found));
 }
 
-Task<Result<Reply>> remove(Call& call) {
+}  // namespace
+
+Task<Result<Reply>> remove_volume(Call& call) {
   std::string id = call.id();
   CO_TRY_VOID(co_await call.manager.remove_volume(call.caller, id));
   co_return Reply::empty(204);
 }
-
-}  // namespace
 
 std::vector<Route> volume_routes() {
   return {
@@ -41,7 +41,7 @@ std::vector<Route> volume_routes() {
        201},
       {"GET", "/v1/volumes", "read", list, "list volumes", "", "", "Volumes"},
       {"GET", "/v1/volumes/{id}", "read", look, "one volume, by id or name", "", "", "Volume"},
-      {"DELETE", "/v1/volumes/{id}", "sandboxes", remove,
+      {"DELETE", "/v1/volumes/{id}", "sandboxes", remove_volume,
        "remove a volume that is mounted nowhere"},
   };
 }
