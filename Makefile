@@ -31,7 +31,6 @@ test-all: test
 # Branch coverage of each layer by its unit tests alone.
 coverage:
 	@scripts/install.sh build
-	@scripts/install.sh coverage
 	@scripts/coverage.sh
 
 bench: programs

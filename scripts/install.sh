@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building (`build`), drawing in sandboxes (`charts`), testing (`test`), checking the form of the
-# source (`style`), measuring `coverage`, fuzzing (`fuzz`) or booting machines (`vm`) needs. Only what is missing, and quietly.
+# source (`style`), fuzzing (`fuzz`) or booting machines (`vm`) needs. Only what is missing, and quietly.
 set -euo pipefail
 case "$1" in
   build) packages="g++ cmake ninja-build make python3 libseccomp-dev libtomlplusplus-dev libarchive-dev
@@ -11,11 +11,10 @@ case "$1" in
   test) packages="iproute2 curl openssl ca-certificates git pkg-config python3-pip postgresql uidmap r-base-core
                   python3-ipython python3-matplotlib python3-pandas python3-pil json-schema-test-suite" ;;
   fuzz) packages="clang-14 libclang-rt-14-dev" ;;
-  # The formatter and the linter that the style tests use, in one version; and what draws up the coverage.
+  # The formatter and the linter that the style tests use, in one version.
   style) packages="clang-format-16 clang-tidy-16" ;;
-  coverage) packages="gcovr" ;;
   vm) packages="qemu-system-x86 mmdebstrap busybox-static e2fsprogs cpio kmod" ;;
-  *) echo "usage: scripts/install.sh build|charts|test|style|coverage|fuzz|vm" >&2; exit 2 ;;
+  *) echo "usage: scripts/install.sh build|charts|test|style|fuzz|vm" >&2; exit 2 ;;
 esac
 
 # Prometheus' own checker of metrics, out of its package: installing that would start a service. Without it one test skips.
