@@ -352,7 +352,8 @@ class Living {
     if (walker_.lost()) return stop_unmeasured();
     Sample sample = latest_;
     watcher_.add_counted_cpu(sample);
-    bool ran = sample.cpu_us > seen_cpu_us_ + kIdleCpu || watcher_.walk_is_due() || !looked_;
+    bool ran =
+        sample.cpu_us > seen_cpu_us_ + kIdleCpu || watcher_.walk_is_due() || !looked_ || overtaken_;
     seen_cpu_us_ = ran ? sample.cpu_us : seen_cpu_us_;
     if (ran) ran_us_ = now;
     pace_ = ran ? kShortestLook : std::min(pace_ * 2, kLongestLook);
@@ -363,6 +364,7 @@ class Living {
     if (counted && !ran) return;
     looked_ = true;
     if (!start_walker()) return;
+    overtaken_ = walker_.pending();
     walker_.ask();
   }
 
@@ -565,6 +567,8 @@ class Living {
   bool paused_by_keeper_ = false;
   std::optional<Error> failure_;
   bool over_ = false, went_ = false, frozen_ = false, looked_ = false;
+  // Something ran while a walk was under way, which may not have seen it: another must follow.
+  bool overtaken_ = false;
   uint64_t next_look_us_ = 0, pace_ = kShortestLook, seen_cpu_us_ = 0, ran_us_ = 0,
            unknown_since_us_ = 0;
 };
