@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "base/value_edit.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
 #include "cli/living.h"
@@ -118,7 +119,7 @@ Result<Value> create(const Flags& flags) {
   bool too_long = !made && flags.timeout.empty() && made.error().code == Code::invalid &&
                   starts_with(made.error().message, "timeout: at most");
   if (!too_long) return made;
-  body.set("timeout_ms", kServerTimeout);
+  set_member(body, "timeout_ms", kServerTimeout);
   return client.ask("POST", "/v1/sandboxes", body);
 }
 
