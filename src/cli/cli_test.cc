@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "cli/commands_test.h"
 #include "cli/flags.h"
 #include "cli/options.h"
 
@@ -13,21 +14,6 @@ int list_things(int argc, char**) { return 10 + argc; }
 int remove_thing(int, char** argv) { return argv[1] == std::string("x") ? 0 : 1; }
 constexpr Verb kThings[] = {{"ls", list_things, "list them"},
                             {"remove", remove_thing, "remove one"}};
-
-struct Ran {
-  int status;
-  std::string out, err;
-};
-
-template <class Main>
-Ran ran(Main main, std::vector<std::string> words) {
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  int status = main(static_cast<int>(argv.size()), argv.data());
-  return {status, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
-}
 
 Ran things(std::vector<std::string> words) {
   return ran([](int argc, char** argv) { return run_verb("thing", kThings, argc, argv); },
