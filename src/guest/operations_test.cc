@@ -7,7 +7,7 @@ namespace {
 
 class OperationsTest : public GuestTest {
  protected:
-  // A process that prints its pid and waits, with a second channel to ask about it.
+  // A process that has printed something, with its channel to hear the rest.
   struct Running {
     std::shared_ptr<Channel> channel;
     int64_t pid = 0;
@@ -28,6 +28,7 @@ class OperationsTest : public GuestTest {
     running.channel = client->open(request);
     Channel::Item item = co_await running.channel->next();
     running.pid = number_in(item.value, "pid");
+    while (item.kind == Channel::Item::Kind::message) item = co_await running.channel->next();
   }
   static io::Task<void> hear_on(std::shared_ptr<Channel> channel, io::Milliseconds deadline,
                                 Heard& heard) {
@@ -81,7 +82,7 @@ TEST_F(OperationsTest, AProcessThatIsNotThereCannotBeAskedForAnything) {
 TEST_F(OperationsTest, RunningProcessesAreListedSignalledAndResized) {
   Running running = start(
       R"({"op":"start","user":"root","cwd":"/","tag":"shell","terminal":{"rows":10,"columns":20},)"
-      R"("env":{"A":"b"},"argv":["/bin/sh","-c","trap 'stty size; exit 5' USR1; while :; do sleep 0.01; done"]})");
+      R"("env":{"A":"b"},"argv":["/bin/sh","-c","trap 'stty size; exit 5' USR1; echo ready; while :; do sleep 0.01; done"]})");
   ASSERT_GT(running.pid, 0);
   Heard list = ask(R"({"op":"processes"})");
   ASSERT_FALSE(list.failed) << list.error.message;
