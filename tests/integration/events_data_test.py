@@ -116,6 +116,7 @@ class Recorded(ServedSandbox):
         data = self.soon(new, "command.start")[0]["data"]
         self.assertEqual((data["argv_bytes"], len(data["argv_sha256"])), (90006, 64))
         self.assertLess(len(json.dumps(data)), 64 << 10)
+        self.soon(new, "command.end")  # or the next test would find it
 
     # ---- code
 
