@@ -574,6 +574,56 @@ TEST_F(NamedTest, LookupsOverTcpGetAddressesOfOurOwn) {
   EXPECT_EQ(answer, "198.18.1.0 none ");
 }
 
+// ---- dialling
+
+TEST_F(NetworkTest, TriesTheAddressesOfANameOneAfterTheOther) {
+  Origin origin(answering(kHello), 0x7f000003);
+  TestDns dns({{"many.test",
+                {.addresses = {net::ipv4(0x7f000001), net::ipv4(0x7f000002), net::ipv4(0x7f000003),
+                               *net::parse_address("::1")}}},
+               {"gone.test", {.addresses = {net::ipv4(0x7f000001)}}}});
+  uint16_t port = origin.endpoint().port;
+  ASSERT_TRUE(gate.use({.allow = {cat("many.test:", port), cat("gone.test:", port), "127.0.0.0/8"},
+                        .resolvers = {dns.address()}}));
+  auto ask = [&](const std::string& name) {
+    net::Address address = *gate.names.address_of(name);
+    return talk({address, port}, get("/", cat(name, ":", port), "Connection: close\r\n"));
+  };
+  EXPECT_TRUE(has(ask("many.test"), "hello"));
+  EXPECT_TRUE(has(ask("gone.test"), "connection refused"));
+  EXPECT_TRUE(
+      has(through_proxy(get(cat("http://missing.test:", port, "/"), cat("missing.test:", port))),
+          "HTTP/1.1 403 "));
+}
+
+TEST_F(NamedTest, ANameThatDoesNotResolveIsTold) {
+  ASSERT_TRUE(gate.use({.allow = {"missing.test:80"}, .resolvers = {dns.address()}}));
+  EXPECT_TRUE(has(through_proxy(get("http://missing.test/", "missing.test")), "no such name"));
+  net::Address address = *gate.names.address_of("missing.test");
+  EXPECT_TRUE(
+      has(through_proxy(get(cat("http://", net::to_string(address), "/"), net::to_string(address))),
+          "HTTP/1.1 421 "));
+}
+
+// ---- the log
+
+TEST_F(NetworkTest, ALogThatIsFloodedKeepsItsSums) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  Fd reader(ends[0]);
+  Log flooded(loop, Fd(ends[1]), "s1");
+  policy::Verdict denied{.allowed = false, .rule = "network.allow", .why = "not allowed"};
+  for (int i = 0; i < 10'000; ++i)
+    flooded.add({.name = cat("host", i), .port = 1, .protocol = "udp", .verdict = denied});
+  flooded.flush();
+  EXPECT_TRUE(flooded.has_pending());
+  Value summary = flooded.summary();
+  EXPECT_GT(number_in(summary, "entries_dropped"), 0);
+  EXPECT_GT(number_in(summary, "denials_left_out"), 0);
+  EXPECT_LE(summary.find("hosts")->as_array()->size(), 1001u);
+  loop.after_turn = nullptr;
+}
+
 // ---- limits and changes
 
 TEST_F(NetworkTest, AConnectionAboveTheLimitIsResetAndRecorded) {

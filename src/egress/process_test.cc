@@ -103,6 +103,15 @@ TEST(EgressProcess, MakesAnAuthorityForTheHostsOfItsHeaders) {
             std::string::npos);
 }
 
+TEST(EgressProcess, RefusesHeadersAndServersThatCannotBe) {
+  if (!net::read_system_bundle()) GTEST_SKIP() << "this host has no certificates to trust";
+  EgressProcess servers, hosts;
+  Inject header{"api.example", "X-Key", "secret", "secret"};
+  EXPECT_TRUE(servers.use({.resolvers = {"nowhere"}, .inject = {header}}).find("refused"));
+  header.host = "not a host";
+  EXPECT_TRUE(hosts.use({.inject = {header}}).find("refused"));
+}
+
 TEST(EgressProcess, EndsWithItsManager) {
   EgressProcess egress;
   ASSERT_TRUE(egress.use({}).find("ready"));

@@ -126,6 +126,42 @@ TEST_F(ResolverTest, AnswersBrokenQuestionsOnlyByTheirNumber) {
   EXPECT_EQ(reply[3] & 15, static_cast<int>(net::DnsCode::malformed));
 }
 
+Task<void> stop_once(Loop& loop, std::atomic<bool>& done) {
+  while (!done) co_await loop.sleep(1);
+  loop.stop();
+}
+
+TEST_F(ResolverTest, QuestionsComeAsDatagrams) {
+  TestDns dns({{"a.test", {.addresses = {net::ipv4(0x0a000001)}}}});
+  ASSERT_TRUE(gate.use({.allow = {"a.test:443"}, .resolvers = {dns.address()}}));
+  Fd server(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  Fd program(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  net::SocketAddress here = net::to_socket_address({net::ipv4(kLoopback), 0});
+  ASSERT_EQ(::bind(server.get(), here.get(), here.size), 0);
+  ASSERT_EQ(::getsockname(server.get(), here.get(), &here.size), 0);
+  ASSERT_EQ(::connect(program.get(), here.get(), here.size), 0);
+  limit_patience(program.get());
+  // It answers for ever, so that its socket must stay.
+  static Socket* socket = new Socket(loop, std::move(server));
+  spawn(serve_lookups(gate, *socket));
+  std::string answer;
+  std::atomic<bool> done = false;
+  std::thread asker([&] {
+    for (std::string query : {std::string("x"), net::make_query(9, "a.test", net::DnsType::a)})
+      say(program.get(), query);
+    char buffer[512];
+    ssize_t size = ::recv(program.get(), buffer, sizeof buffer, 0);
+    if (size > 0) answer.assign(buffer, static_cast<size_t>(size));
+    done = true;
+  });
+  spawn(stop_once(loop, done));
+  loop.run();
+  asker.join();
+  std::optional<net::DnsReply> reply = net::parse_reply(answer);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->addresses.size(), 1u);
+}
+
 Task<void> stop_when_dropped_ends(Gate& gate, Socket& socket) {
   co_await log_dropped(gate, socket);
   gate.loop.stop();
