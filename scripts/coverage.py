@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Branch coverage of each layer, from the counters of a coverage build: coverage.py BUILD [FILES].
+"""Branch coverage of each layer, from the counters of a coverage build: coverage.py BUILD [LAYER…].
 
 Asks gcov about every object file of the layers, and counts a branch as covered when any program, and
 any instance of a template, took it. Branches that only exceptions take are left out: nothing here
-throws. With FILES all files are shown, not only the ten that are covered least.
+throws. With layers only these are shown.
 """
 
 import json
@@ -47,6 +47,8 @@ def main():
     layers, files = {}, []
     for path, found in read_branches(sys.argv[1], root).items():
         total, covered = len(found), sum(found.values())
+        if total == 0 or (sys.argv[2:] and path.split("/")[1] not in sys.argv[2:]):
+            continue
         layer = layers.setdefault(path.split("/")[1], [0, 0])
         layer[0] += total
         layer[1] += covered
@@ -56,7 +58,7 @@ def main():
     for layer, (total, covered) in sorted(layers.items()):
         print(f"  {layer:12} {100 * covered / max(total, 1):5.1f} %  of {total}")
     print("\nleast covered files")
-    for share, total, path in sorted(files)[: len(files) if len(sys.argv) > 2 else 10]:
+    for share, total, path in sorted(files)[:10]:
         print(f"  {100 * share:5.1f} %  of {total:4}  {path}")
 
 

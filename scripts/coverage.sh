@@ -20,4 +20,4 @@ for unit in $units; do
   echo "$unit"
   "$build/tests/$unit" --gtest_brief=1 > "$build/$unit.log" 2>&1 || { cat "$build/$unit.log"; echo "  failed"; }
 done
-python3 scripts/coverage.py "$build"
+python3 scripts/coverage.py "$build" "$@"
