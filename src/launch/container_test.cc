@@ -221,7 +221,8 @@ TEST_F(Container, FilesAreReplacedOnlyOnRequest) {
                         .replace = true});
   EXPECT_EQ(run(plan), "new\n");
   plan.steps.back().replace = false;
-  EXPECT_NE(failure_of(plan).message.find("make file '/text' inside"), std::string::npos);
+  std::string message = failure_of(plan).message;
+  EXPECT_NE(message.find("make file '/text' inside"), std::string::npos) << message;
 }
 
 TEST_F(Container, StepsThatCannotBeDoneNameTheirTarget) {

@@ -56,10 +56,14 @@ class Keeper {
     passed_ = std::move(passed);
     watcher_ = Watcher(plan_.watch, plan_.container);
     Result<void> started = start();
-    if (started)
+    if (started) {
       watch_until_end();
-    else
+    } else {
       failure_ = std::move(started.error());
+      // If the first process gave up meanwhile, what it said is the reason, and not that nobody
+      // listens to us any more.
+      hear_last_words();
+    }
     end_everything();
     Result<void> told = failure_ ? send_record(control_.get(), failure(*failure_))
                                  : send_record(control_.get(), ended_.to_record());

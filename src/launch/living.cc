@@ -71,10 +71,14 @@ class Living {
 
   void run() {
     Result<void> started = start();
-    if (started)
+    if (started) {
       watch_until_end();
-    else
+    } else {
       failure_ = std::move(started.error());
+      // If the first process gave up meanwhile, what it said is the reason.
+      pollfd guard{hold_.guard().get(), POLLIN, 0};
+      while (hold_.guard() && ::poll(&guard, 1, 0) > 0) from_first_process();
+    }
     end_everything();
     tell(failure_ ? failure(*failure_) : ended());
   }
