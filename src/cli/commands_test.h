@@ -30,9 +30,10 @@ template <class Main>
 Ran ran(Main main, std::vector<std::string> words) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  int status = main(static_cast<int>(argv.size()), argv.data());
+  int status = main(static_cast<int>(words.size()), argv.data());
   return {status, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
 }
 

@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "egress/connection.h"
 #include "egress/gate.h"
+#include "io/loop_test.h"
 #include "net/dns.h"
 #include "net/synthetic.h"
 
@@ -177,7 +178,7 @@ class TestDns {
 class NetworkTest : public testing::Test {
  protected:
   NetworkTest()
-      : loop(*Loop::create().value()),
+      : loop(io::fresh_loop()),
         log(loop, Fd(), "s1"),
         resolver(loop),
         routes(Routes::open().value()),
