@@ -230,7 +230,7 @@ void Watcher::add_memory(Sample& sample, const Processes& all) {
     own += memory.own;
     shared += memory.shared;
   }
-  sample.memory = std::min(sample.memory, own + elsewhere + std::max(shared, files));
+  sample.memory = own + elsewhere + std::max(shared, files);
 }
 
 // Private files in a tmpfs are memory too.
