@@ -101,13 +101,17 @@ def first_process(command, scratch):
     mount("none", "/", "", MS_REC | MS_PRIVATE)
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     mount("shm", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV)
+    tree = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
     for place in ("/tmp", "/var/tmp"):  # in this order: the second covers where these are
-        if os.path.realpath(__file__).startswith(place + "/"):
-            continue  # the tree that is tested is here
         own = os.path.join(scratch, os.path.relpath(place, "/").replace("/", "-"))
         os.mkdir(own)
         os.chmod(own, 0o1777)
-        mount(own, place, "", MS_BIND)
+        if tree.startswith(place + "/"):
+            still_there = os.path.join(own, os.path.relpath(tree, place))
+            os.makedirs(still_there)
+            mount(tree, still_there, "", MS_BIND | MS_REC)
+        mount(own, place, "", MS_BIND | MS_REC)
+    os.chdir(os.getcwd())  # by the new way
     with open("/proc/sys/kernel/ns_last_pid", "w") as file:
         file.write("40000")  # numbers that no process inside a sandbox has: some tests ask for theirs there
     test = subprocess.Popen(command)
