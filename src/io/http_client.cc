@@ -143,9 +143,12 @@ Task<Result<std::unique_ptr<Stream>>> HttpExchange::Shared::dial(std::shared_ptr
     bool shaken = false;
     if (error == 0 && url.tls) {
       Result<net::TlsStream> wrapped = self->tls->connect(stream->socket.get(), url.host);
-      if (wrapped) stream->tls.emplace(std::move(wrapped).value());
-      if (wrapped) shaken = co_await stream->shake_hands(until);
-      if (!wrapped) last = std::move(wrapped.error());
+      if (wrapped) {
+        stream->tls.emplace(std::move(wrapped).value());
+        shaken = co_await stream->shake_hands(until);
+      } else {
+        last = std::move(wrapped.error());
+      }
     }
     exchange.dialling_ = nullptr;
     if (error)
