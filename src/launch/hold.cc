@@ -22,7 +22,7 @@ namespace paddock::launch {
 Result<void> Hold::make_first_process(uint64_t namespaces, Fd& control) {
   int cgroup = -1;
   for (const kernel::Cgroup& group : groups_)
-    if (group.plan().version() == 2) cgroup = group.folder_fd();
+    if (group.plan().version() == 2 && !joins_later_) cgroup = group.folder_fd();
   auto [inner, outer] = TRY(make_channel());
   int on = 1;
   if (::setsockopt(outer.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
@@ -45,6 +45,7 @@ Result<void> Hold::start(const Plan& plan, const std::string& plan_bytes, std::v
                          Fd& control, Watcher& watcher) {
   Sources sources;
   if (plan.privileged) TRY(take_sources(plan, Taker::keeper, sources));
+  joins_later_ = !plan.boot.runtime.empty();
   uint64_t wanted = plan.namespaces & ~static_cast<uint64_t>(CLONE_NEWCGROUP);
   bool version_2 =
       std::any_of(plan.cgroups.begin(), plan.cgroups.end(),
@@ -81,7 +82,7 @@ Result<void> Hold::start(const Plan& plan, const std::string& plan_bytes, std::v
 Result<void> Hold::open_the_way() const {
   std::vector<int> joins;
   for (const kernel::Cgroup& group : groups_)
-    if (group.plan().version() == 1) joins.push_back(group.join_fd());
+    if (group.plan().version() == 1 || joins_later_) joins.push_back(group.join_fd());
   return send_record(guard_.get(), Record{.kind = Record::Kind::joined}, joins);
 }
 

@@ -32,7 +32,8 @@ class Hold {
   // from `passed`.
   Result<void> start(const Plan& plan, const std::string& plan_bytes, std::vector<Fd>& passed,
                      Fd& control, Watcher& watcher);
-  // Lets the first process join its version 1 cgroups and go on. In a version 2 cgroup it was born.
+  // Lets the first process join its version 1 cgroups and go on. In a version 2 cgroup it was born,
+  // but for a runtime's: that is not counted, and only what runs in its container joins.
   Result<void> open_the_way() const;
 
   kernel::Child& child() { return child_; }
@@ -44,6 +45,7 @@ class Hold {
   Result<void> make_cgroups(const Plan& plan, Watcher& watcher);
 
   uint64_t namespaces_ = 0;  // of the first process
+  bool joins_later_ = false;
   kernel::Child child_;
   Fd guard_;
   std::vector<kernel::Cgroup> groups_;

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "launch/boot.h"
 #include "launch/channel.h"
 #include "launch/init.h"
 #include "launch/network.h"
@@ -25,6 +26,8 @@
 namespace paddock::launch {
 
 namespace {
+
+constexpr size_t kLongestPlan = 64 << 20;
 
 // Waits for one kind of record from the keeper; returns the descriptors that came with it.
 Result<std::vector<Fd>> await(int keeper, Record::Kind kind) {
@@ -267,12 +270,29 @@ Result<void> work_ahead(uint64_t namespaces) {
   return {};
 }
 
+// The end of every launch: nothing here needs more rights than the program has.
+Result<void> start(LaunchInput& input, const Terminal& terminal) {
+  Plan& plan = input.plan;
+  if (plan.no_new_privs) TRY(kernel::set_no_new_privs());
+  if (plan.landlock_own_proc) plan.landlock.rules.push_back({"/proc/self", kernel::kLandlockRead});
+  TRY(kernel::enter_landlock(plan.landlock));
+  TRY(kernel::set_rlimits(plan.rlimits));
+  ExecArguments arguments = prepare_exec(plan);
+  // Last: from here on neither PID 1 nor the program needs more than the program may do.
+  TRY(enter_filter(plan));
+  auto program = [&] { return become_program(input, terminal, arguments); };
+  // run_init() goes on as PID 1 and does not return.
+  if (plan.container && !plan.living) run_init(input, TRY(start_program(input, program)));
+  return program();
+}
+
 // The whole launch, in order. A line does nothing if the plan leaves its part out.
 Result<void> launch_steps(LaunchInput& input, uint64_t namespaces) {
   ::umask(0);  // modes are as the plan says
   TRY(work_ahead(namespaces));
   TRY(receive_input(input));
   Plan& plan = input.plan;
+  if (!plan.boot.runtime.empty()) return boot(input, namespaces);
   TRY(kernel::keep_capabilities());
   TRY(kernel::become(plan.container ? plan.ids.inside_uid : plan.ids.outside_uid,
                      plan.container ? plan.ids.inside_gid : plan.ids.outside_gid, plan.privileged));
@@ -290,17 +310,37 @@ Result<void> launch_steps(LaunchInput& input, uint64_t namespaces) {
   TRY(join_cgroups(input.keeper.get(), plan.namespaces));
   TRY(plan.drop_capabilities ? kernel::limit_capabilities(plan.capabilities)
                              : kernel::pass_capabilities_on());
-  if (plan.no_new_privs) TRY(kernel::set_no_new_privs());
-  if (plan.landlock_own_proc) plan.landlock.rules.push_back({"/proc/self", kernel::kLandlockRead});
-  TRY(kernel::enter_landlock(plan.landlock));
-  TRY(kernel::set_rlimits(plan.rlimits));
-  ExecArguments arguments = prepare_exec(plan);
-  // Last: from here on neither PID 1 nor the program needs more than the program may do.
-  TRY(enter_filter(plan));
-  auto program = [&] { return become_program(input, terminal, arguments); };
-  // run_init() goes on as PID 1 and does not return.
-  if (plan.container && !plan.living) run_init(input, TRY(start_program(input, program)));
-  return program();
+  return start(input, terminal);
+}
+
+// What the runtime handed on, instead of a plan over the socket.
+Result<void> take_over(LaunchInput& input) {
+  input.keeper = Fd(kInsideGuard);
+  Fd plan(kInsidePlan);
+  input.plan = TRY(decode(TRY(read_all(plan.get(), kLongestPlan))));
+  for (int fd = kInsideStdio; fd < kInsideEnd; ++fd) input.stdio.emplace_back(fd);
+  return {};
+}
+
+// The namespaces, the root, the user and its capabilities are the runtime's work. The rest is as in
+// a container of ours.
+Result<void> inside_steps(LaunchInput& input) {
+  TRY(take_over(input));
+  Plan& plan = input.plan;
+  TRY(hide_from_ptrace(plan));
+  if (plan.new_keyring) TRY(kernel::join_new_session_keyring());
+  Terminal terminal = TRY(open_terminal(plan));
+  if (terminal.master)
+    TRY(send_record(input.keeper.get(), Record{.kind = Record::Kind::built},
+                    {terminal.master.get()}));
+  if (!plan.boot.carried) TRY(join_cgroups(input.keeper.get(), 0));
+  return start(input, terminal);
+}
+
+// A launch that works does not come back.
+[[noreturn]] void give_up(const LaunchInput& input, const Result<void>& launched) {
+  if (!launched) (void)send_record(input.keeper.get(), failure(launched.error()));
+  ::_exit(125);
 }
 
 }  // namespace
@@ -308,9 +348,12 @@ Result<void> launch_steps(LaunchInput& input, uint64_t namespaces) {
 void launch(Fd keeper, uint64_t namespaces) {
   LaunchInput input;
   input.keeper = std::move(keeper);
-  Result<void> launched = launch_steps(input, namespaces);
-  if (!launched) (void)send_record(input.keeper.get(), failure(launched.error()));
-  ::_exit(125);
+  give_up(input, launch_steps(input, namespaces));
+}
+
+void launch_inside() {
+  LaunchInput input;
+  give_up(input, inside_steps(input));
 }
 
 }  // namespace paddock::launch

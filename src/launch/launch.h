@@ -26,4 +26,8 @@ struct LaunchInput {
 // `namespaces` are the new ones that this process is in.
 [[noreturn]] void launch(Fd keeper, uint64_t namespaces);
 
+// Goes on inside a container that a runtime made for plan.boot, with the descriptors that
+// launch/boot.h names.
+[[noreturn]] void launch_inside();
+
 }  // namespace paddock::launch

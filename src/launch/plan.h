@@ -84,6 +84,17 @@ struct NetworkPlan {
   uint16_t port = 0;  // TCP and UDP on loopback, held by the egress process
 };
 
+// A runtime that is not ours makes the namespaces of the program: launch/boot.h.
+struct Boot {
+  std::string runtime;            // its name for people, "runc"; empty: there is none
+  std::vector<std::string> argv;  // detaches, and leaves its container's pid in PLACE/pid
+  // Its container reaches us through one stream alone, by launch/carrier.h; else it hands our
+  // descriptors on, from 3 upwards.
+  bool carried = false;
+  std::string place;   // an empty directory; what the runtime needs is mounted there for it alone
+  std::string config;  // PLACE/config.json
+};
+
 struct Plan {
   std::string id;
   bool container = true;    // own root and PID 1; else only what needs no namespace
@@ -92,6 +103,7 @@ struct Plan {
   uint64_t namespaces = 0;
   kernel::IdMap ids;
   std::string hostname;
+  Boot boot;
   // If it is enabled, the socket to the egress process is the fourth descriptor passed with the
   // plan.
   NetworkPlan network;

@@ -15,7 +15,8 @@ namespace {
 // link; directories that hold several things are opened once.
 class Builder {
  public:
-  explicit Builder(int root) : root_(root) {}
+  // `beside`: the host's tree stays, and this process alone changes its root.
+  Builder(int root, bool beside) : root_(root), beside_(beside) {}
 
   int root() const { return root_; }
 
@@ -117,7 +118,7 @@ class Builder {
   }
 
   Result<void> enter(const Step& step) {
-    TRY(kernel::enter_mount(step.target));
+    TRY(beside_ ? kernel::change_root(step.target) : kernel::enter_mount(step.target));
     own_root_ = TRY(open_file("/", O_PATH | O_DIRECTORY));
     root_ = own_root_.get();
     parent_path_.clear();
@@ -158,6 +159,7 @@ class Builder {
   }
 
   int root_;
+  bool beside_;
   std::string parent_path_;  // what parent_ is open on
   std::string mask_place_;
   Fd own_root_, parent_, mask_file_, mask_directory_, placed_file_, placed_directory_;
@@ -212,12 +214,17 @@ Result<void> take_sources(const Plan& plan, Taker taker, Sources& sources) {
   return {};
 }
 
-Result<void> build_root(const Plan& plan, Sources& sources) {
-  TRY(take_sources(plan, Taker::first_process, sources));
-  Fd root = TRY(kernel::new_mount("tmpfs", {"size=64M", "nr_inodes=20000", "mode=0755"},
-                                  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
-  TRY(kernel::enter_new_root(root.get()));
-  Builder builder(root.get());
+namespace {
+
+// A tmpfs for what holds no data: the places where everything else is mounted.
+Result<Fd> new_root() {
+  return kernel::new_mount("tmpfs", {"size=64M", "nr_inodes=20000", "mode=0755"},
+                           MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+}
+
+// Carries the steps out in `root`, which this process has entered.
+Result<void> build_in(int root, bool beside, const Plan& plan, Sources& sources) {
+  Builder builder(root, beside);
   for (size_t i = 0; i < plan.steps.size(); ++i) TRY(builder.apply(plan.steps[i], sources[i]));
   mount_attr seal{};
   seal.attr_set = plan.root_attributes;
@@ -225,6 +232,31 @@ Result<void> build_root(const Plan& plan, Sources& sources) {
   if (::mount_setattr(builder.root(), "", AT_EMPTY_PATH, &seal, sizeof seal) != 0)
     return errno_error(errno, "seal the root");
   return {};
+}
+
+}  // namespace
+
+Result<void> build_root(const Plan& plan, Sources& sources) {
+  TRY(take_sources(plan, Taker::first_process, sources));
+  Fd root = TRY(new_root());
+  TRY(kernel::enter_new_root(root.get()));
+  return build_in(root.get(), false, plan, sources);
+}
+
+Result<void> build_root_at(const std::string& place, const Plan& plan, Sources& sources) {
+  TRY(take_sources(plan, Taker::first_process, sources));
+  Fd root = TRY(new_root());
+  Fd at = TRY(open_file(place, O_PATH | O_DIRECTORY | O_NOFOLLOW));
+  TRY(kernel::place_mount_on(root.get(), at.get()));
+  TRY(kernel::change_root(place));
+  return build_in(root.get(), true, plan, sources);
+}
+
+std::string root_at(const std::string& place, const Plan& plan) {
+  std::string root = place;
+  for (const Step& step : plan.steps)
+    if (step.kind == Step::Kind::enter) root += step.target;
+  return root;
 }
 
 }  // namespace paddock::launch

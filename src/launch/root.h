@@ -22,4 +22,11 @@ Result<void> take_sources(const Plan& plan, Taker taker, Sources& sources);
 // on.
 Result<void> build_root(const Plan& plan, Sources& sources);
 
+// Builds the root at `place` and leaves the host's tree where it is: for a runtime that enters the
+// root by itself. Changes the root of the calling process, so call it in a child; the mounts stay.
+Result<void> build_root_at(const std::string& place, const Plan& plan, Sources& sources);
+
+// Where under `place` the root then is: a plan may enter one that it stacked first.
+std::string root_at(const std::string& place, const Plan& plan);
+
 }  // namespace paddock::launch

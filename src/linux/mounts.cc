@@ -192,6 +192,12 @@ Result<void> enter_mount(const std::string& path) {
   return leave_old_root();
 }
 
+Result<void> change_root(const std::string& path) {
+  if (::chroot(path.c_str()) != 0 || ::chdir("/") != 0)
+    return errno_error(errno, cat("change the root to '", printable(path), "'"));
+  return {};
+}
+
 Result<void> unmount(const std::string& path) {
   if (::umount2(path.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0)
     return errno_error(errno, cat("unmount '", path, "'"));

@@ -66,6 +66,9 @@ Result<void> enter_new_root(int mount);
 // Makes the mount at `path` the root, and lets go of the one before.
 Result<void> enter_mount(const std::string& path);
 
+// Makes `path` the root of this process alone; the mount namespace stays as it is.
+Result<void> change_root(const std::string& path);
+
 Result<void> unmount(const std::string& path);  // lazily
 
 }  // namespace paddock::kernel

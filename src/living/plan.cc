@@ -98,7 +98,8 @@ const kernel::CgroupFacts& living_cgroups() {
 
 Result<InstancePlan> plan_instance(const InstanceSpec& spec) {
   WallKind wall = spec.policy.wall.value_or(WallKind::container);
-  if (wall != WallKind::container && wall != WallKind::automatic)
+  if (wall == WallKind::automatic) wall = WallKind::container;
+  if (wall != WallKind::container && !wall::is_oci(wall))
     return Error{Code::unsupported,
                  cat("a living sandbox cannot have the wall '", to_string(wall), "'"),
                  "use container"};
@@ -118,6 +119,10 @@ Result<InstancePlan> plan_instance(const InstanceSpec& spec) {
   living.boot_id = spec.boot_id;
   living.files = spec.files;
   living.guest = TRY(launch::find_program("paddock-guest"));
+  if (wall != WallKind::container) {
+    plan.runtime = TRY(wall::find_oci_runtime(wall));
+    plan.request.launcher = TRY(launch::find_program("paddock-launch"));
+  }
   living.interpreters = launch::find_data("interpreters");
   TRY(choose_ids(plan));
   look_for_disks(plan.request);
@@ -127,9 +132,11 @@ Result<InstancePlan> plan_instance(const InstanceSpec& spec) {
 // The directories are made only after the plan was accepted, so that a refusal leaves nothing
 // behind.
 Result<void> finish_plan(InstancePlan& plan) {
-  plan.compiled = TRY(wall::compile_living(plan.request, plan.facts));
+  plan.compiled = TRY(plan.runtime ? wall::compile_oci(plan.request, plan.facts, *plan.runtime)
+                                   : wall::compile_living(plan.request, plan.facts));
   const wall::LivingRequest& living = *plan.request.living;
   Fd directory = TRY(open_file(living.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  if (plan.runtime) TRY(make_directory(directory.get(), "boot", 0));
   TRY(make_space(directory.get(), "root", living.disk_base));
   if (wall::has_writable_usr(living)) TRY(make_space(directory.get(), "usr", living.disk_base));
   return {};

@@ -14,6 +14,7 @@ namespace paddock::living {
 struct InstancePlan {
   wall::HostFacts facts;
   wall::Request request;
+  std::optional<wall::OciRuntime> runtime;  // that makes the namespaces, if another one does
   wall::Compiled compiled;
   std::optional<runs::IdRange> ids;  // root: of this sandbox alone
 };

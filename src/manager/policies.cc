@@ -83,8 +83,7 @@ Result<void> check_combined(const Policy& policy) {
   };
   if (policy.commands) return unsupported("commands.allow");
   if (policy.python_imports) return unsupported("code.python.imports");
-  if (policy.wall && *policy.wall != WallKind::container && *policy.wall != WallKind::automatic)
-    return unsupported("isolation.wall other than container");
+  if (policy.wall == WallKind::process) return unsupported("isolation.wall = \"process\"");
   return {};
 }
 

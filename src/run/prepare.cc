@@ -24,7 +24,7 @@ Result<WallKind> choose_wall(const Policy& policy) {
   // The strongest wall of this version. If this host lacks something for it, compiling refuses with
   // the reason.
   if (wall == WallKind::automatic) return WallKind::container;
-  if (wall == WallKind::process || wall == WallKind::container) return wall;
+  if (wall == WallKind::process || wall == WallKind::container || wall::is_oci(wall)) return wall;
   return Error{Code::unsupported,
                cat("the wall '", to_string(wall), "' is not part of this version"),
                "use container or process"};
@@ -86,7 +86,7 @@ Result<void> find_root(wall::Request& request) {
 Result<void> make_change_set(Prepared& prepared, const PrepareOptions& options) {
   wall::Request& request = prepared.request;
   if (!request.workspace || request.policy.files.workspace->mode != WorkspaceMode::copy ||
-      prepared.wall != WallKind::container)
+      prepared.wall == WallKind::process)
     return {};
   store::NewChangeSet wanted{.workspace = request.workspace->path,
                              .deny = request.policy.files.deny,
@@ -102,7 +102,7 @@ Result<void> make_change_set(Prepared& prepared, const PrepareOptions& options) 
 // only egress knows.
 Result<void> open_egress(Prepared& prepared) {
   wall::Request& request = prepared.request;
-  if (!wall::has_network(request) || prepared.wall != WallKind::container) return {};
+  if (!wall::has_network(request) || prepared.wall == WallKind::process) return {};
   prepared.egress = TRY(
       Egress::start(TRY(egress_settings(request.policy, request.id)), prepared.facts.privileged));
   Egress::Ready ready = TRY(prepared.egress->await_ready());
@@ -111,6 +111,15 @@ Result<void> open_egress(Prepared& prepared) {
   request.ca_bundle = std::move(ready.bundle);
   request.java_trust_store = std::move(ready.java_trust_store);
   return {};
+}
+
+Result<wall::Compiled> compile(Prepared& prepared) {
+  wall::Request& request = prepared.request;
+  if (prepared.wall == WallKind::process) return wall::compile_process(request, prepared.facts);
+  if (prepared.wall == WallKind::container) return wall::compile_container(request, prepared.facts);
+  wall::OciRuntime runtime = TRY(wall::find_oci_runtime(prepared.wall));
+  request.launcher = TRY(launch::find_program("paddock-launch"));
+  return wall::compile_oci(request, prepared.facts, runtime);
 }
 
 }  // namespace
@@ -141,6 +150,7 @@ Result<Prepared> prepare(const Command& command, const Policy& policy,
   if (prepared.facts.privileged) {
     prepared.uid = TRY(take_uid_slot());
     request.sandbox_uid = request.sandbox_gid = prepared.uid->uid;
+    request.spare_id = prepared.uid->spare;
   }
   request.weakened = TRY(look_at_grants(request));
   TRY(find_root(request));
@@ -154,9 +164,7 @@ Result<Prepared> prepare(const Command& command, const Policy& policy,
   // As late as possible: a service manager may be making them.
   prepared.facts.cgroups = keeper.find_cgroups();
 
-  Result<wall::Compiled> compiled = prepared.wall == WallKind::container
-                                        ? wall::compile_container(request, prepared.facts)
-                                        : wall::compile_process(request, prepared.facts);
+  Result<wall::Compiled> compiled = compile(prepared);
   if (!compiled) {
     if (prepared.change_set) (void)store::discard_change_set(std::move(*prepared.change_set));
     return std::move(compiled.error());

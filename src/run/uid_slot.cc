@@ -92,7 +92,9 @@ Result<UidSlot> take_uid_slot() {
     return Error{Code::unsupported, "this user namespace has no uids to spare for a sandbox",
                  "run paddock as an ordinary user"};
   Taken taken = TRY(take_slot("", kSlots));
-  return UidSlot{first + taken.slot, std::move(taken.lock)};
+  // Beside the slots, and before the ranges that follow.
+  uint32_t spare = first == kFirstUid ? first + kSlots : first - 1;
+  return UidSlot{first + taken.slot, spare, std::move(taken.lock)};
 }
 
 Result<IdRange> take_id_range() {

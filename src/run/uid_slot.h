@@ -11,7 +11,8 @@ namespace paddock::runs {
 
 struct UidSlot {
   uint32_t uid = 0;
-  Fd lock;  // pass it to the keeper: the slot is free again when the last holder is gone
+  uint32_t spare = 0;  // nobody's, and never taken: for a root inside that nobody becomes
+  Fd lock;             // pass it to the keeper: the slot is free again when the last holder is gone
 };
 
 // Only for root. The uids come from a range that no account, container manager or systemd uses;

@@ -60,12 +60,14 @@ struct Request {
   std::vector<std::pair<uint32_t, uint32_t>> disks;
   // Ids on the host: the caller's own, or those of this sandbox alone.
   uint32_t sandbox_uid = 0, sandbox_gid = 0;
+  uint32_t spare_id = 0;  // for root: one that nobody has
   std::string space;                         // where private space on disk may be made
   bool terminal[3] = {false, false, false};  // which of stdin, stdout, stderr are one
   uint16_t rows = 24, columns = 80;
   // The process that carries the network; 0 if there is none.
   int egress_pid = 0;
   std::optional<LivingRequest> living;
+  std::string launcher;  // paddock-launch on the host, for walls that it enters from inside
   // Set if egress reads TLS: the authority of this sandbox alone; the system's authorities with it;
   // and the same for Java.
   std::string ca_certificate, ca_bundle;  // PEM

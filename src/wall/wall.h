@@ -3,6 +3,7 @@
 
 #include "launch/plan.h"
 #include "wall/limits.h"
+#include "wall/oci/runtime.h"
 #include "wall/request.h"
 
 namespace paddock::wall {
@@ -18,6 +19,9 @@ struct Compiled {
 Result<Compiled> compile_container(const Request& request, const HostFacts& facts);
 // Compiles a container for a living sandbox; request.living must be set.
 Result<Compiled> compile_living(const Request& request, const HostFacts& facts);
+// The same, for a run or a living sandbox whose namespaces an OCI runtime makes.
+Result<Compiled> compile_oci(const Request& request, const HostFacts& facts,
+                             const OciRuntime& runtime);
 Result<Compiled> compile_process(const Request& request, const HostFacts& facts);
 
 // Whether this wall can work here at all; if not, why, and what to do.

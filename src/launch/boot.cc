@@ -1,0 +1,222 @@
+#include "launch/boot.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <functional>
+
+#include "base/text.h"
+#include "launch/channel.h"
+#include "launch/network.h"
+#include "linux/caps.h"
+#include "linux/mounts.h"
+
+namespace paddock::launch {
+
+namespace {
+
+constexpr size_t kLongestTrouble = 64 << 10;
+
+// Runs `work` in a child of this process and waits for it. An error reaches us as text.
+Result<void> in_child(const std::function<Result<void>()>& work) {
+  Pipe report = TRY(make_pipe());
+  pid_t child = ::fork();
+  if (child < 0) return errno_error(errno, "start a process");
+  if (child == 0) {
+    Result<void> done = work();
+    if (!done) (void)write_all(report.write.get(), cat(done.error().message, "\n", done.error().hint));
+    ::_exit(done ? 0 : 1);
+  }
+  report.write.reset();
+  Result<std::string> trouble = read_all(report.read.get(), kLongestTrouble);
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child) return errno_error(errno, "wait for a process");
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  size_t line = trouble ? trouble.value().find('\n') : std::string::npos;
+  if (line == std::string::npos)
+    return Error{Code::internal, "the process that builds the root was killed", ""};
+  return Error{Code::io, trouble.value().substr(0, line), trouble.value().substr(line + 1)};
+}
+
+// A tmpfs that nobody else sees: with the runtime's files, its state, and the root.
+Result<void> make_place(const Boot& boot) {
+  Fd at = TRY(open_file(boot.place, O_PATH | O_DIRECTORY | O_NOFOLLOW));
+  Fd mount = TRY(kernel::new_mount("tmpfs", {"size=16M", "mode=0755"},
+                                   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  TRY(kernel::place_mount_on(mount.get(), at.get()));
+  for (const char* folder : {"/root", "/state"})
+    if (::mkdir(cat(boot.place, folder).c_str(), 0755) != 0)
+      return errno_error(errno, cat("make ", folder, " for ", boot.runtime));
+  Fd config = TRY(open_file(cat(boot.place, "/config.json"), O_WRONLY | O_CREAT | O_EXCL, 0600));
+  return write_all(config.get(), boot.config);
+}
+
+// The sandbox's user owns what is made in its root, as where we make the namespaces ourselves.
+Result<void> build(LaunchInput& input) {
+  const Plan& plan = input.plan;
+  return in_child([&]() -> Result<void> {
+    if (plan.privileged) {
+      TRY(kernel::keep_capabilities());
+      TRY(kernel::become(plan.ids.outside_uid, plan.ids.outside_gid, true));
+      TRY(kernel::raise_capabilities());
+    }
+    return build_root_at(cat(plan.boot.place, "/root"), plan, input.sources);
+  });
+}
+
+// The sandbox is put into its cgroups by us. The runtime sees a tree that it cannot write to, and
+// so leaves nothing in it. Without the rights to mount one of its own, what is there is closed.
+Result<void> close_cgroups() {
+  constexpr char kTree[] = "/sys/fs/cgroup";
+  constexpr uint64_t kClosed =
+      MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+  Result<Fd> at = open_file(kTree, O_PATH | O_DIRECTORY);
+  if (!at) return {};  // then nobody can write to it either
+  if (::unshare(CLONE_NEWCGROUP) != 0) return errno_error(errno, "enter a cgroup namespace");
+  if (Result<Fd> empty = kernel::new_mount("cgroup2", {}, kClosed))
+    return kernel::place_mount_on(empty.value().get(), at.value().get());
+  mount_attr closed{};
+  closed.attr_set = kClosed;
+  if (::mount_setattr(AT_FDCWD, kTree, AT_RECURSIVE, &closed, sizeof closed) != 0)
+    return errno_error(errno, "close the cgroup tree to the runtime");
+  return {};
+}
+
+// Shows the processes of this PID namespace, and no others of the host.
+Result<void> show_own_processes() {
+  Fd proc = TRY(kernel::new_mount("proc", {},
+                                  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+  Fd at = TRY(open_file("/proc", O_PATH | O_DIRECTORY));
+  return kernel::place_mount_on(proc.get(), at.get());
+}
+
+// What the keeper needs to watch the sandbox.
+Result<void> report_built(const LaunchInput& input) {
+  Fd proc = TRY(open_file("/proc", O_RDONLY | O_DIRECTORY));
+  std::string root = root_at(cat(input.plan.boot.place, "/root"), input.plan);
+  Fd scratch = TRY(open_file(root + input.plan.scratch, O_RDONLY | O_DIRECTORY));
+  Fd user_namespace = TRY(open_file("/proc/self/ns/user", O_RDONLY));
+  return send_record(input.keeper.get(), Record{.kind = Record::Kind::built},
+                     {proc.get(), scratch.get(), user_namespace.get()});
+}
+
+Result<Fd> in_memory(const char* name, std::string_view bytes) {
+  Fd file(::memfd_create(name, MFD_CLOEXEC));
+  if (!file) return errno_error(errno, "make a file in memory");
+  TRY(write_all(file.get(), bytes));
+  if (::lseek(file.get(), 0, SEEK_SET) != 0) return errno_error(errno, "rewind a file in memory");
+  return file;
+}
+
+// Everything the runtime has open: descriptors[i] is its descriptor `i`. Ends in an exec.
+void become_runtime(const Boot& boot, const std::vector<int>& descriptors) {
+  constexpr int kOutOfTheWay = 64;
+  std::vector<int> copies;
+  for (int descriptor : descriptors)
+    copies.push_back(::fcntl(descriptor, F_DUPFD_CLOEXEC, kOutOfTheWay));
+  for (size_t i = 0; i < copies.size(); ++i)
+    if (::dup2(copies[i], static_cast<int>(i)) < 0) return;
+  for (int number = 1; number < NSIG; ++number) (void)::signal(number, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  (void)::sigprocmask(SIG_SETMASK, &none, nullptr);
+  std::vector<char*> argv;
+  for (const std::string& word : boot.argv) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  char* env[] = {path, nullptr};
+  ::execve(argv[0], argv.data(), env);
+}
+
+// What a runtime wrote before it gave up: its last line says why.
+std::string last_line(int log) {
+  if (::lseek(log, 0, SEEK_SET) != 0) return "";
+  Result<std::string> text = read_all(log, kLongestTrouble);
+  if (!text) return "";
+  std::vector<std::string> lines = split(text.value(), '\n');
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines.empty() ? "it said nothing" : printable(lines.back());
+}
+
+// Starts the runtime, which ends as soon as its container runs. The result is the container's first
+// process, which then is our child.
+Result<pid_t> start_runtime(const Boot& boot, std::vector<int> descriptors, int log) {
+  pid_t runtime = ::fork();
+  if (runtime < 0) return errno_error(errno, cat("start ", boot.runtime));
+  if (runtime == 0) {
+    become_runtime(boot, descriptors);
+    (void)!::dprintf(2, "cannot be started: %m\n");
+    ::_exit(127);
+  }
+  int status = 0;
+  if (::waitpid(runtime, &status, 0) != runtime)
+    return errno_error(errno, cat("wait for ", boot.runtime));
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return Error{Code::io, cat("make the container with ", boot.runtime, ": ", last_line(log)),
+                 "paddock doctor tells what works here"};
+  std::string text = TRY(read_file(cat(boot.place, "/pid"), 64));
+  pid_t pid = 0;
+  (void)std::from_chars(text.data(), text.data() + text.size(), pid);
+  if (pid <= 1)
+    return Error{Code::io, cat("make the container with ", boot.runtime, ": it names no process"),
+                 ""};
+  return pid;
+}
+
+Result<pid_t> hand_over(LaunchInput& input) {
+  const Boot& boot = input.plan.boot;
+  // Not /dev/null: a runtime may give its standard streams to the user of its container.
+  Fd nothing = TRY(in_memory("nothing", ""));
+  Fd log = TRY(in_memory("runtime", ""));
+  Fd plan = TRY(in_memory("plan", encode(input.plan)));
+  return start_runtime(boot,
+                       {nothing.get(), log.get(), log.get(), input.keeper.get(), plan.get(),
+                        input.stdio.at(0).get(), input.stdio.at(1).get(), input.stdio.at(2).get()},
+                       log.get());
+}
+
+// PID 1 of everything that the runtime has started. The first process of the container speaks with
+// the keeper itself; only how it ended is ours to say, in case that it could not.
+[[noreturn]] void wait_for(LaunchInput& input, pid_t container) {
+  input.stdio.clear();
+  input.sources.clear();
+  // The keeper sees by its closed socket that a guest has begun.
+  if (input.plan.living) input.keeper.reset();
+  int status = 0;
+  while (true) {
+    pid_t pid = ::waitpid(-1, &status, 0);
+    if (pid == container) break;
+    if (pid < 0 && errno != EINTR) ::_exit(125);
+  }
+  if (input.keeper)
+    (void)send_record(input.keeper.get(), Record{.kind = Record::Kind::exited, .number = status});
+  ::_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+}  // namespace
+
+Result<void> boot(LaunchInput& input, uint64_t namespaces) {
+  Plan& plan = input.plan;
+  TRY(kernel::become(0, 0, plan.privileged));
+  TRY(kernel::die_with_parent());
+  if (!plan.hostname.empty() && ::sethostname(plan.hostname.data(), plan.hostname.size()) != 0)
+    return errno_error(errno, "set the hostname");
+  if (plan.network.enabled) TRY(open_network(plan.network, namespaces, std::move(input.egress)));
+  TRY(make_place(plan.boot));
+  TRY(build(input));
+  TRY(close_cgroups());
+  TRY(show_own_processes());
+  TRY(report_built(input));
+  wait_for(input, TRY(hand_over(input)));
+}
+
+}  // namespace paddock::launch

@@ -1,0 +1,109 @@
+#include "wall/oci/bundle.h"
+
+#include <sys/mount.h>
+
+#include "base/text.h"
+#include "policy/path.h"
+
+namespace paddock::wall {
+
+namespace {
+
+using launch::Step;
+
+// By number, as in linux/capability.h.
+constexpr const char* kCapabilities[] = {
+    "CAP_CHOWN",        "CAP_DAC_OVERRIDE",    "CAP_DAC_READ_SEARCH", "CAP_FOWNER",
+    "CAP_FSETID",       "CAP_KILL",            "CAP_SETGID",          "CAP_SETUID",
+    "CAP_SETPCAP",      "CAP_LINUX_IMMUTABLE", "CAP_NET_BIND_SERVICE"};
+
+Value capability_names(uint64_t set) {
+  Value::Array names;
+  for (const char* const& name : kCapabilities)
+    if (set >> (&name - kCapabilities) & 1) names.push_back(name);
+  // What is not in the table has no place in a sandbox; plans hold none of it.
+  return names;
+}
+
+// A container has these of its own; all others it shares with the runtime, whose are ours.
+Value own_namespaces() {
+  Value::Array list;
+  for (const char* type : {"pid", "mount", "user"}) list.push_back(Value::Object{{"type", type}});
+  return list;
+}
+
+Value id_mappings(const std::vector<OciProcess::Ids>& all) {
+  Value::Array list;
+  for (const OciProcess::Ids& ids : all)
+    list.push_back(Value::Object{{"containerID", uint64_t{ids.inside}},
+                                 {"hostID", uint64_t{ids.outside}},
+                                 {"size", uint64_t{ids.count}}});
+  return list;
+}
+
+bool is_mount(const Step& step) {
+  return step.kind == Step::Kind::bind || step.kind == Step::Kind::tmpfs ||
+         step.kind == Step::Kind::devpts || step.kind == Step::Kind::mqueue ||
+         step.kind == Step::Kind::inner_bind;
+}
+
+}  // namespace
+
+std::vector<std::string> take_proc_masks(launch::Plan& plan) {
+  std::vector<std::string> masked;
+  for (const Step& step : plan.steps)
+    if (step.kind != Step::Kind::proc && policy::contains_path("/proc", step.target) &&
+        step.target != "/proc")
+      masked.push_back(step.target);
+  std::erase_if(plan.steps, [](const Step& step) {
+    return step.kind == Step::Kind::proc ||
+           (step.target != "/proc" && policy::contains_path("/proc", step.target));
+  });
+  return masked;
+}
+
+Value oci_config(const launch::Plan& plan, const std::string& root, const OciProcess& process,
+                 const std::vector<std::string>& masked) {
+  Value capabilities = capability_names(plan.capabilities);
+  Value::Object user{{"uid", uint64_t{process.uid}}, {"gid", uint64_t{process.gid}}};
+  Value::Object none_or_few{{"bounding", capabilities},
+                            {"effective", capabilities},
+                            {"permitted", capabilities},
+                            {"inheritable", Value::Array{}},
+                            {"ambient", Value::Array{}}};
+  Value::Array list;
+  // Runtimes fill a /dev that they were not given. Some take a bind with what is mounted beneath
+  // it, and some without: so that is named as well. The mounts have their attributes already.
+  list.push_back(Value::Object{{"destination", "/dev"},
+                               {"type", "bind"},
+                               {"source", root + "/dev"},
+                               {"options", text_list({"rbind"})}});
+  for (const Step& step : plan.steps)
+    if (is_mount(step) && step.target != "/dev" && policy::contains_path("/dev", step.target))
+      list.push_back(Value::Object{{"destination", step.target},
+                                   {"type", "bind"},
+                                   {"source", root + step.target},
+                                   {"options", text_list({"rbind"})}});
+  list.push_back(Value::Object{{"destination", "/proc"},
+                               {"type", "proc"},
+                               {"source", "proc"},
+                               {"options", text_list({"nosuid", "noexec", "nodev", "ro"})}});
+  bool read_only = plan.root_attributes & MOUNT_ATTR_RDONLY;
+  return Value::Object{
+      {"ociVersion", "1.0.0"},
+      {"process", Value::Object{{"terminal", false},
+                                {"user", std::move(user)},
+                                {"args", text_list(process.argv)},
+                                {"env", text_list({"PATH=/usr/bin:/bin"})},
+                                {"cwd", "/"},
+                                {"capabilities", std::move(none_or_few)},
+                                {"noNewPrivileges", plan.no_new_privs}}},
+      {"root", Value::Object{{"path", root}, {"readonly", read_only}}},
+      {"mounts", std::move(list)},
+      {"linux", Value::Object{{"namespaces", own_namespaces()},
+                              {"uidMappings", id_mappings(process.uids)},
+                              {"gidMappings", id_mappings(process.gids)},
+                              {"maskedPaths", text_list(masked)}}}};
+}
+
+}  // namespace paddock::wall

@@ -1,0 +1,52 @@
+#include "wall/oci/runtime.h"
+
+#include <unistd.h>
+
+#include "base/text.h"
+#include "wall/request.h"
+
+namespace paddock::wall {
+
+namespace {
+
+struct Known {
+  WallKind wall;
+  const char *name, *package;
+  std::vector<std::string> options;
+  bool has_kernel;
+};
+
+// runc is told to do without cgroups of its own, which it then takes for missing rights.
+const Known kKnown[] = {
+    {WallKind::runc, "runc", "runc", {"--rootless=true"}, false},
+    {WallKind::crun, "crun", "crun", {"--cgroup-manager=disabled"}, false},
+};
+
+const Known* find(WallKind wall) {
+  for (const Known& known : kKnown)
+    if (known.wall == wall) return &known;
+  return nullptr;
+}
+
+}  // namespace
+
+bool is_oci(WallKind wall) { return find(wall) != nullptr; }
+
+Result<OciRuntime> find_oci_runtime(WallKind wall) {
+  const Known* known = find(wall);
+  if (!known)
+    return Error{Code::internal, cat("'", to_string(wall), "' is not an OCI runtime"), ""};
+  for (const std::string& folder : split(kSearchPath, ':')) {
+    std::string program = cat(folder, "/", known->name);
+    if (::access(program.c_str(), X_OK) == 0)
+      return OciRuntime{.wall = wall,
+                        .name = known->name,
+                        .program = std::move(program),
+                        .options = known->options,
+                        .has_kernel = known->has_kernel};
+  }
+  return Error{Code::unsupported, cat("the wall '", known->name, "': ", known->name, " is not installed"),
+               cat("apt-get install ", known->package)};
+}
+
+}  // namespace paddock::wall
