@@ -6,9 +6,12 @@
 #include <string_view>
 
 #include "launch/boot.h"
+#include "launch/carrier.h"
 #include "launch/keeper.h"
 
 int main(int argc, char** argv) {
+  if (argc > 1 && argv[1] == std::string_view(paddock::launch::kCarriedArgument))
+    paddock::launch::carry_inside(paddock::Fd(0));
   struct stat info;
   if (::fstat(3, &info) != 0 || !S_ISSOCK(info.st_mode)) {
     static const char kMessage[] = "paddock-launch is started by paddock, not by hand\n";

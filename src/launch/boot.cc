@@ -15,6 +15,7 @@
 #include <functional>
 
 #include "base/text.h"
+#include "launch/carrier.h"
 #include "launch/channel.h"
 #include "launch/network.h"
 #include "linux/caps.h"
@@ -33,7 +34,8 @@ Result<void> in_child(const std::function<Result<void>()>& work) {
   if (child < 0) return errno_error(errno, "start a process");
   if (child == 0) {
     Result<void> done = work();
-    if (!done) (void)write_all(report.write.get(), cat(done.error().message, "\n", done.error().hint));
+    if (!done)
+      (void)write_all(report.write.get(), cat(done.error().message, "\n", done.error().hint));
     ::_exit(done ? 0 : 1);
   }
   report.write.reset();
@@ -50,8 +52,8 @@ Result<void> in_child(const std::function<Result<void>()>& work) {
 // A tmpfs that nobody else sees: with the runtime's files, its state, and the root.
 Result<void> make_place(const Boot& boot) {
   Fd at = TRY(open_file(boot.place, O_PATH | O_DIRECTORY | O_NOFOLLOW));
-  Fd mount = TRY(kernel::new_mount("tmpfs", {"size=16M", "mode=0755"},
-                                   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  Fd mount = TRY(
+      kernel::new_mount("tmpfs", {"size=16M", "mode=0755"}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
   TRY(kernel::place_mount_on(mount.get(), at.get()));
   for (const char* folder : {"/root", "/state"})
     if (::mkdir(cat(boot.place, folder).c_str(), 0755) != 0)
@@ -93,8 +95,8 @@ Result<void> close_cgroups() {
 
 // Shows the processes of this PID namespace, and no others of the host.
 Result<void> show_own_processes() {
-  Fd proc = TRY(kernel::new_mount("proc", {},
-                                  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+  Fd proc =
+      TRY(kernel::new_mount("proc", {}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
   Fd at = TRY(open_file("/proc", O_PATH | O_DIRECTORY));
   return kernel::place_mount_on(proc.get(), at.get());
 }
@@ -149,10 +151,13 @@ std::string last_line(int log) {
 
 // Starts the runtime, which ends as soon as its container runs. The result is the container's first
 // process, which then is our child.
-Result<pid_t> start_runtime(const Boot& boot, std::vector<int> descriptors, int log) {
+Result<pid_t> start_runtime(const Boot& boot, const std::vector<int>& descriptors, int log,
+                            const std::vector<Fd>& joins = {}) {
   pid_t runtime = ::fork();
   if (runtime < 0) return errno_error(errno, cat("start ", boot.runtime));
   if (runtime == 0) {
+    for (const Fd& join : joins)
+      if (::write(join.get(), "0", 1) != 1) ::_exit(125);
     become_runtime(boot, descriptors);
     (void)!::dprintf(2, "cannot be started: %m\n");
     ::_exit(127);
@@ -172,21 +177,54 @@ Result<pid_t> start_runtime(const Boot& boot, std::vector<int> descriptors, int 
   return pid;
 }
 
-Result<pid_t> hand_over(LaunchInput& input) {
-  const Boot& boot = input.plan.boot;
-  // Not /dev/null: a runtime may give its standard streams to the user of its container.
-  Fd nothing = TRY(in_memory("nothing", ""));
-  Fd log = TRY(in_memory("runtime", ""));
+// The process that carries for a container which gets one stream; -1 if there is none.
+struct Container {
+  pid_t first = -1, carrier = -1;
+};
+
+// The container gets our descriptors themselves.
+Result<Container> hand_over(LaunchInput& input, int nothing, int log) {
   Fd plan = TRY(in_memory("plan", encode(input.plan)));
-  return start_runtime(boot,
-                       {nothing.get(), log.get(), log.get(), input.keeper.get(), plan.get(),
-                        input.stdio.at(0).get(), input.stdio.at(1).get(), input.stdio.at(2).get()},
-                       log.get());
+  pid_t first =
+      TRY(start_runtime(input.plan.boot,
+                        {nothing, log, log, input.keeper.get(), plan.get(), input.stdio.at(0).get(),
+                         input.stdio.at(1).get(), input.stdio.at(2).get()},
+                        log));
+  return Container{first, -1};
+}
+
+// The runtime has a kernel of its own, which counts as the sandbox: it joins the cgroups as we do
+// for it, and so we wait for those.
+Result<void> join_cgroups(LaunchInput& input) {
+  Received joined = TRY(receive_record(input.keeper.get()));
+  if (joined.closed) ::_exit(125);
+  input.joins = std::move(joined.descriptors);
+  return {};
+}
+
+// The container gets one end of a stream, and a process of ours has the other.
+Result<Container> hand_over_stream(LaunchInput& input, int log) {
+  TRY(join_cgroups(input));
+  auto [outer, inner] = TRY(make_channel());
+  pid_t carrier = ::fork();
+  if (carrier < 0) return errno_error(errno, "start a carrier");
+  if (carrier == 0) {
+    inner.reset();
+    carry_outside(std::move(outer), encode(input.plan),
+                  {.guard = std::move(input.keeper),
+                   .in = std::move(input.stdio.at(0)),
+                   .out = std::move(input.stdio.at(1)),
+                   .err = std::move(input.stdio.at(2)),
+                   .living = input.plan.living});
+  }
+  outer.reset();
+  pid_t first = TRY(start_runtime(input.plan.boot, {inner.get(), log, log}, log, input.joins));
+  return Container{first, carrier};
 }
 
 // PID 1 of everything that the runtime has started. The first process of the container speaks with
 // the keeper itself; only how it ended is ours to say, in case that it could not.
-[[noreturn]] void wait_for(LaunchInput& input, pid_t container) {
+[[noreturn]] void wait_for(LaunchInput& input, Container container) {
   input.stdio.clear();
   input.sources.clear();
   // The keeper sees by its closed socket that a guest has begun.
@@ -194,11 +232,15 @@ Result<pid_t> hand_over(LaunchInput& input) {
   int status = 0;
   while (true) {
     pid_t pid = ::waitpid(-1, &status, 0);
-    if (pid == container) break;
+    if (pid == container.first) break;
     if (pid < 0 && errno != EINTR) ::_exit(125);
   }
+  // What it said last is still under way.
+  if (container.carrier > 0) (void)::waitpid(container.carrier, nullptr, 0);
+  // A kernel that ended by itself took the program with it, as SIGKILL does.
+  int number = input.plan.boot.carried ? SIGKILL : status;
   if (input.keeper)
-    (void)send_record(input.keeper.get(), Record{.kind = Record::Kind::exited, .number = status});
+    (void)send_record(input.keeper.get(), Record{.kind = Record::Kind::exited, .number = number});
   ::_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }
 
@@ -216,7 +258,10 @@ Result<void> boot(LaunchInput& input, uint64_t namespaces) {
   TRY(close_cgroups());
   TRY(show_own_processes());
   TRY(report_built(input));
-  wait_for(input, TRY(hand_over(input)));
+  // Not /dev/null: a runtime may give its standard streams to the user of its container.
+  Fd nothing = TRY(in_memory("nothing", "")), log = TRY(in_memory("runtime", ""));
+  wait_for(input, TRY(plan.boot.carried ? hand_over_stream(input, log.get())
+                                        : hand_over(input, nothing.get(), log.get())));
 }
 
 }  // namespace paddock::launch

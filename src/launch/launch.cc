@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <termios.h>
@@ -143,9 +144,17 @@ Result<void> enter_directory(const std::string& path) {
 // Marks the descriptors instead of closing them, because the socket to the keeper is needed until
 // the exec succeeds.
 Result<void> close_descriptors_at_exec(const Plan& plan) {
-  if (plan.close_descriptors &&
-      ::syscall(SYS_close_range, 3, ~0U, 1 << 2 /* CLOSE_RANGE_CLOEXEC */) != 0)
+  if (!plan.close_descriptors ||
+      ::syscall(SYS_close_range, 3, ~0U, 1 << 2 /* CLOSE_RANGE_CLOEXEC */) == 0)
+    return {};
+  if (errno != EINVAL) return errno_error(errno, "close inherited descriptors");
+  // A kernel without that flag (gVisor's): one by one. A process that was just made by another
+  // runtime has few, and its limit bounds their numbers.
+  rlimit most{};
+  if (::getrlimit(RLIMIT_NOFILE, &most) != 0 || most.rlim_max > 1 << 20)
     return errno_error(errno, "close inherited descriptors");
+  for (int fd = 3; fd < static_cast<int>(most.rlim_max); ++fd)
+    (void)::fcntl(fd, F_SETFD, FD_CLOEXEC);
   return {};
 }
 

@@ -16,6 +16,7 @@ struct LaunchInput {
   Sources sources;        // what the keeper took ahead
   std::vector<Fd> stdio;  // for the program: stdin, stdout, stderr
   Fd egress;              // the socket to the egress process, when the plan has a network
+  std::vector<Fd> joins;  // through which a runtime joins the cgroups
   // Whether the kernel's per-user counters could be bounded inside. It is reported after the
   // namespaces in `ready`.
   bool counters_bounded = false;

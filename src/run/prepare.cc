@@ -143,6 +143,8 @@ Result<Prepared> prepare(const Command& command, const Policy& policy,
   request.command = command;
   request.space = launch::space_of(request.id);
   std::copy(std::begin(options.terminal), std::end(options.terminal), request.terminal);
+  // A terminal cannot be handed to another kernel.
+  if (prepared.wall == WallKind::gvisor) std::fill_n(request.terminal, 3, false);
   request.rows = options.rows;
   request.columns = options.columns;
   request.sandbox_uid = prepared.facts.uid;

@@ -121,7 +121,7 @@ void collect_hits(RunResult& result, const Supervised& run, const wall::LimitPla
 }
 
 // A limit is the outcome only if it ended the program; otherwise it is listed in limits_hit alone.
-Outcome outcome_of(const RunResult& result, const Supervised& run) {
+Outcome outcome_of(const RunResult& result, const Supervised& run, bool own_kernel) {
   const launch::Ended& ended = run.ended;
   auto hit = [&](LimitKind kind) -> const LimitHit* {
     for (const LimitHit& limit : result.limits_hit)
@@ -136,6 +136,9 @@ Outcome outcome_of(const RunResult& result, const Supervised& run) {
   bool signaled = WIFSIGNALED(ended.status);
   if (signaled && WTERMSIG(ended.status) == SIGKILL && hit(LimitKind::memory))
     return by_limit(LimitKind::memory);
+  // Another kernel cannot go on without a thread that it asks the host for.
+  if (signaled && WTERMSIG(ended.status) == SIGKILL && own_kernel && hit(LimitKind::pids))
+    return by_limit(LimitKind::pids);
   if (signaled && hit(LimitKind::file_size)) return by_limit(LimitKind::file_size);
   if (signaled) return Outcome{.kind = Outcome::Kind::signaled, .signal = WTERMSIG(ended.status)};
   return Outcome{.kind = Outcome::Kind::exited, .code = WEXITSTATUS(ended.status)};
@@ -282,7 +285,7 @@ Result<RunResult> run_prepared(Prepared& prepared, launch::KeeperProcess keeper,
   if (prepared.egress) prepared.egress->finish(result);
   if (prepared.egress && watch.record)
     watch.record->connections_lost(prepared.egress->entries_lost());
-  result.outcome = outcome_of(result, run);
+  result.outcome = outcome_of(result, run, plan.boot.carried);
   if (monitor) add_findings(result, *monitor);
   explain_not_run(result, run, prepared);
   bool failed =

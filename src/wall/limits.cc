@@ -24,7 +24,6 @@ constexpr kernel::Rlimit kUserCounters[] = {{RLIMIT_SIGPENDING, 1024},
                                             {RLIMIT_MEMLOCK, 1 << 20},
                                             {RLIMIT_RTPRIO, 0},
                                             {RLIMIT_NICE, 0}};
-constexpr uint64_t kOwnProcesses = 1;  // PID 1 of a container counts like the program's processes
 
 // Goes through the limits one by one and chooses for each the strongest mechanism that this host
 // has. Checks of the whole come last.
@@ -125,7 +124,7 @@ class Planner {
 
   void plan_pids() {
     if (!limits_[LimitKind::pids]) return;
-    uint64_t count = value(LimitKind::pids), own = container_ ? kOwnProcesses : 0;
+    uint64_t count = value(LimitKind::pids), own = container_ ? request_.own_processes : 0;
     // RLIMIT_NPROC counts per uid and user namespace: exact where the sandbox has one of these to
     // itself. It stands one above the group's so that the group, which counts its refusals, answers
     // first.

@@ -72,6 +72,7 @@ class Reader {
         status_(read_status(pid)) {}
 
   Result<std::map<std::string, Enforced>> read() {
+    if (plan_.boot.carried) return read_other_kernel();
     TRY(read_identity());
     TRY(read_capabilities());
     TRY(read_syscalls());
@@ -85,6 +86,46 @@ class Reader {
   }
 
  private:
+  // Another kernel stands between the program and the host's: what can be read here is how that
+  // one is held. `pid_` is the process of ours that carries for it; the runtime's are beside it.
+  Result<std::map<std::string, Enforced>> read_other_kernel() {
+    pid_ = TRY(find_kernel());
+    status_ = read_status(pid_);
+    uint64_t uid = std::strtoull(status_["Uid"].c_str(), nullptr, 10);
+    if (uid == 0 && facts_.privileged) return missing("an unprivileged uid");
+    if (status_["Seccomp"] != "2") return missing("Seccomp: 2");
+    if (status_["NoNewPrivs"] != "1") return missing("NoNewPrivs: 1");
+    std::string kernel = cat(plan_.boot.runtime, "'s kernel");
+    put("identity", cat("uid ", uid, " on the host, for ", kernel));
+    put("syscalls", cat(kernel, " answers them; its own pass a seccomp filter"));
+    put("privileges", cat("NoNewPrivs: 1, for ", kernel));
+    put("capabilities", cat(kernel, " gives none of the host's: CapEff ", status_["CapEff"]));
+    for (const char* name : {"processes", "ipc", "hostname"}) put(name, kernel);
+    put("network", cat(kernel, " has only loopback"));
+    put("files", cat(kernel, ", and beneath it a root of its own in a mount namespace"));
+    put("user_counters", kernel);
+    TRY(read_membership());
+    read_end();
+    for (const auto& [kind, limit] : compiled_.limits.limits) TRY(read_limit(kind, limit));
+    return std::move(found_);
+  }
+
+  // The runtime's processes are children of the carrier's parent: its kernel, and a server of
+  // files.
+  Result<int> find_kernel() {
+    std::string parent = read_status(pid_)["PPid"];
+    Result<std::string> children = read_file(cat("/proc/", parent, "/task/", parent, "/children"));
+    if (children)
+      for (const std::string& child : words_in(children.value()))
+        if (int pid = static_cast<int>(to_number(child)); pid != pid_ && is_kernel(pid)) return pid;
+    return missing(cat("the kernel of ", plan_.boot.runtime));
+  }
+
+  static bool is_kernel(int pid) {
+    Result<std::string> command = read_file(cat("/proc/", pid, "/cmdline"));
+    return command && starts_with(command.value(), "runsc-sandbox");
+  }
+
   void put(const std::string& name, std::string by, Strength strength = Strength::kernel) {
     found_[name] = {std::move(by), strength};
   }
@@ -295,6 +336,10 @@ class Reader {
       if (!text || to_number(text.value()) == 0 ||
           to_number(text.value()) > limit.readback->expected)
         return missing(cat(name, " in ", limit.readback->path));
+    }
+    if (plan_.boot.carried) {  // rlimits and mounts are in that kernel
+      put(name, limit.enforced.by, limit.enforced.strength);
+      return {};
     }
     if (kind == LimitKind::open_files) TRY(read_rlimit("Max open files", limit.value));
     if (kind == LimitKind::file_size) TRY(read_rlimit("Max file size", limit.value));

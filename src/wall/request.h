@@ -66,6 +66,8 @@ struct Request {
   uint16_t rows = 24, columns = 80;
   // The process that carries the network; 0 if there is none.
   int egress_pid = 0;
+  // What counts beside the program's own: PID 1, or another kernel with its threads.
+  uint64_t own_processes = 1;
   std::optional<LivingRequest> living;
   std::string launcher;  // paddock-launch on the host, for walls that it enters from inside
   // Set if egress reads TLS: the authority of this sandbox alone; the system's authorities with it;

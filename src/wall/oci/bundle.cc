@@ -13,9 +13,10 @@ using launch::Step;
 
 // By number, as in linux/capability.h.
 constexpr const char* kCapabilities[] = {
-    "CAP_CHOWN",        "CAP_DAC_OVERRIDE",    "CAP_DAC_READ_SEARCH", "CAP_FOWNER",
-    "CAP_FSETID",       "CAP_KILL",            "CAP_SETGID",          "CAP_SETUID",
-    "CAP_SETPCAP",      "CAP_LINUX_IMMUTABLE", "CAP_NET_BIND_SERVICE"};
+    "CAP_CHOWN",           "CAP_DAC_OVERRIDE",    "CAP_DAC_READ_SEARCH",
+    "CAP_FOWNER",          "CAP_FSETID",          "CAP_KILL",
+    "CAP_SETGID",          "CAP_SETUID",          "CAP_SETPCAP",
+    "CAP_LINUX_IMMUTABLE", "CAP_NET_BIND_SERVICE"};
 
 Value capability_names(uint64_t set) {
   Value::Array names;
@@ -25,10 +26,12 @@ Value capability_names(uint64_t set) {
   return names;
 }
 
-// A container has these of its own; all others it shares with the runtime, whose are ours.
-Value own_namespaces() {
+// A container has these of its own; all others it shares with the runtime, whose are ours. Another
+// kernel has its own of every kind, and its name comes with one.
+Value own_namespaces(bool own_kernel) {
   Value::Array list;
   for (const char* type : {"pid", "mount", "user"}) list.push_back(Value::Object{{"type", type}});
+  if (own_kernel) list.push_back(Value::Object{{"type", "uts"}});
   return list;
 }
 
@@ -72,12 +75,14 @@ Value oci_config(const launch::Plan& plan, const std::string& root, const OciPro
                             {"inheritable", Value::Array{}},
                             {"ambient", Value::Array{}}};
   Value::Array list;
+  bool own_dev = plan.boot.carried;  // another kernel has devices of its own
   // Runtimes fill a /dev that they were not given. Some take a bind with what is mounted beneath
   // it, and some without: so that is named as well. The mounts have their attributes already.
-  list.push_back(Value::Object{{"destination", "/dev"},
-                               {"type", "bind"},
-                               {"source", root + "/dev"},
-                               {"options", text_list({"rbind"})}});
+  if (!own_dev)
+    list.push_back(Value::Object{{"destination", "/dev"},
+                                 {"type", "bind"},
+                                 {"source", root + "/dev"},
+                                 {"options", text_list({"rbind"})}});
   for (const Step& step : plan.steps)
     if (is_mount(step) && step.target != "/dev" && policy::contains_path("/dev", step.target))
       list.push_back(Value::Object{{"destination", step.target},
@@ -88,22 +93,23 @@ Value oci_config(const launch::Plan& plan, const std::string& root, const OciPro
                                {"type", "proc"},
                                {"source", "proc"},
                                {"options", text_list({"nosuid", "noexec", "nodev", "ro"})}});
-  bool read_only = plan.root_attributes & MOUNT_ATTR_RDONLY;
-  return Value::Object{
-      {"ociVersion", "1.0.0"},
-      {"process", Value::Object{{"terminal", false},
-                                {"user", std::move(user)},
-                                {"args", text_list(process.argv)},
-                                {"env", text_list({"PATH=/usr/bin:/bin"})},
-                                {"cwd", "/"},
-                                {"capabilities", std::move(none_or_few)},
-                                {"noNewPrivileges", plan.no_new_privs}}},
-      {"root", Value::Object{{"path", root}, {"readonly", read_only}}},
-      {"mounts", std::move(list)},
-      {"linux", Value::Object{{"namespaces", own_namespaces()},
-                              {"uidMappings", id_mappings(process.uids)},
-                              {"gidMappings", id_mappings(process.gids)},
-                              {"maskedPaths", text_list(masked)}}}};
+  // gVisor would remount it, and may not: it is read-only already.
+  bool read_only = (plan.root_attributes & MOUNT_ATTR_RDONLY) && !plan.boot.carried;
+  return Value::Object{{"ociVersion", "1.0.0"},
+                       {"process", Value::Object{{"terminal", false},
+                                                 {"user", std::move(user)},
+                                                 {"args", text_list(process.argv)},
+                                                 {"env", text_list({"PATH=/usr/bin:/bin"})},
+                                                 {"cwd", "/"},
+                                                 {"capabilities", std::move(none_or_few)},
+                                                 {"noNewPrivileges", plan.no_new_privs}}},
+                       {"root", Value::Object{{"path", root}, {"readonly", read_only}}},
+                       {"hostname", plan.boot.carried ? plan.hostname : ""},
+                       {"mounts", std::move(list)},
+                       {"linux", Value::Object{{"namespaces", own_namespaces(plan.boot.carried)},
+                                               {"uidMappings", id_mappings(process.uids)},
+                                               {"gidMappings", id_mappings(process.gids)},
+                                               {"maskedPaths", text_list(masked)}}}};
 }
 
 }  // namespace paddock::wall

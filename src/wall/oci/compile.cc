@@ -2,10 +2,12 @@
 // namespaces, and what it makes is entered by our own code with the same plan.
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 
 #include "base/text.h"
 #include "launch/boot.h"
 #include "launch/root.h"
+#include "policy/path.h"
 #include "wall/oci/bundle.h"
 #include "wall/wall.h"
 
@@ -17,6 +19,9 @@ using launch::Step;
 
 constexpr char kLauncher[] = "/run/paddock/bin/paddock-launch";
 constexpr uint64_t kReadOnly = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+
+// gVisor's kernel and its file server, at rest. Each thread inside is one of the host's as well.
+constexpr uint64_t kKernelProcesses = 64;
 
 // The launcher goes on inside, so it has to be there.
 void add_launcher(const Request& request, launch::Plan& plan) {
@@ -48,14 +53,41 @@ void choose_ids(const Request& request, Compiled& compiled, OciProcess& process)
     return;
   }
   if (ids.inside_uid != 0)
-    compiled.notes.push_back("there is a single id: the program is uid 0 inside, and nobody outside");
+    compiled.notes.push_back(
+        "there is a single id: the program is uid 0 inside, and nobody outside");
   plan.namespaces |= CLONE_NEWUSER;
   ids.inside_uid = ids.inside_gid = 0;
   process.uids = process.gids = {{0, 0, ids.count + ids.sub_count}};
 }
 
-void turn_over(const Request& request, const OciRuntime& runtime, Compiled& compiled) {
+// What a kernel that is not the host's cannot do for us, or need not.
+Result<void> suit_other_kernel(const Request& request, const OciRuntime& runtime,
+                               Compiled& compiled) {
   launch::Plan& plan = compiled.plan;
+  if (has_network(request))
+    return Error{Code::unsupported,
+                 cat("the wall '", to_string(runtime.wall),
+                     "' cannot hold network.allow: its kernel has a network of its own"),
+                 "use --wall container, crun or runc"};
+  if (LimitPlan& limits = compiled.limits; limits.limits.count(LimitKind::pids))
+    limits.limits[LimitKind::pids].enforced.by +=
+        cat(", together with ", kKernelProcesses, " threads for the kernel of ", runtime.name);
+  plan.new_keyring = false;
+  plan.landlock = {};
+  plan.seccomp.clear();
+  // The others bound what the host's kernel would count.
+  std::erase_if(plan.rlimits, [](const kernel::Rlimit& limit) {
+    return limit.resource != RLIMIT_NOFILE && limit.resource != RLIMIT_FSIZE;
+  });
+  std::erase_if(plan.steps, [](const Step& step) {
+    return step.target != "/dev" && policy::contains_path("/dev", step.target);
+  });
+  return {};
+}
+
+Result<void> turn_over(const Request& request, const OciRuntime& runtime, Compiled& compiled) {
+  launch::Plan& plan = compiled.plan;
+  if (runtime.has_kernel) TRY(suit_other_kernel(request, runtime, compiled));
   plan.namespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
   launch::Boot& boot = plan.boot;
   boot.runtime = runtime.name;
@@ -64,25 +96,33 @@ void turn_over(const Request& request, const OciRuntime& runtime, Compiled& comp
   add_launcher(request, plan);
   std::string root = launch::root_at(boot.place + "/root", plan);
   std::vector<std::string> masked = take_proc_masks(plan);
-  OciProcess process{.argv = {kLauncher, launch::kInsideArgument}};
+  boot.carried = runtime.has_kernel;
+  OciProcess process{
+      .argv = {kLauncher, boot.carried ? launch::kCarriedArgument : launch::kInsideArgument}};
   choose_ids(request, compiled, process);
   boot.config = to_json(oci_config(plan, root, process, masked));
   boot.argv = {runtime.program};
   boot.argv.insert(boot.argv.end(), runtime.options.begin(), runtime.options.end());
-  int descriptors = launch::kInsideEnd - launch::kInsideGuard;
-  std::vector<std::string> command = {"--root", boot.place + "/state", "run", "--detach",
-                                      "--preserve-fds", std::to_string(descriptors), "--pid-file",
-                                      boot.place + "/pid", "--bundle", boot.place, plan.id};
+  std::vector<std::string> command = {"--root",     boot.place + "/state", "run",      "--detach",
+                                      "--pid-file", boot.place + "/pid",   "--bundle", boot.place};
+  if (!boot.carried) {
+    command.push_back("--preserve-fds");
+    command.push_back(std::to_string(launch::kInsideEnd - launch::kInsideGuard));
+  }
+  command.push_back(plan.id);
   boot.argv.insert(boot.argv.end(), command.begin(), command.end());
+  return {};
 }
 
 }  // namespace
 
-Result<Compiled> compile_oci(const Request& request, const HostFacts& facts,
+Result<Compiled> compile_oci(const Request& wanted, const HostFacts& facts,
                              const OciRuntime& runtime) {
+  Request request = wanted;
+  if (runtime.has_kernel) request.own_processes = kKernelProcesses;
   Compiled compiled =
       TRY(request.living ? compile_living(request, facts) : compile_container(request, facts));
-  turn_over(request, runtime, compiled);
+  TRY(turn_over(request, runtime, compiled));
   return compiled;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 struct Known {
   WallKind wall;
-  const char *name, *package;
+  const char *program, *package;
   std::vector<std::string> options;
   bool has_kernel;
 };
@@ -20,6 +20,11 @@ struct Known {
 const Known kKnown[] = {
     {WallKind::runc, "runc", "runc", {"--rootless=true"}, false},
     {WallKind::crun, "crun", "crun", {"--cgroup-manager=disabled"}, false},
+    {WallKind::gvisor,
+     "runsc",
+     "runsc",
+     {"--platform=ptrace", "--network=none", "--ignore-cgroups"},
+     true},
 };
 
 const Known* find(WallKind wall) {
@@ -37,15 +42,16 @@ Result<OciRuntime> find_oci_runtime(WallKind wall) {
   if (!known)
     return Error{Code::internal, cat("'", to_string(wall), "' is not an OCI runtime"), ""};
   for (const std::string& folder : split(kSearchPath, ':')) {
-    std::string program = cat(folder, "/", known->name);
+    std::string program = cat(folder, "/", known->program);
     if (::access(program.c_str(), X_OK) == 0)
       return OciRuntime{.wall = wall,
-                        .name = known->name,
+                        .name = known->program,
                         .program = std::move(program),
                         .options = known->options,
                         .has_kernel = known->has_kernel};
   }
-  return Error{Code::unsupported, cat("the wall '", known->name, "': ", known->name, " is not installed"),
+  return Error{Code::unsupported,
+               cat("the wall '", to_string(wall), "': ", known->program, " is not installed"),
                cat("apt-get install ", known->package)};
 }
 
