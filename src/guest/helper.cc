@@ -44,7 +44,7 @@ struct Helper {
   const Fd* given[3] = {&input, &output, &report};
   for (int i = 0; i < 3; ++i) kept[i] = ::fcntl(given[i]->get(), F_DUPFD_CLOEXEC, 16);
   for (int i = 0; i < 3; ++i) (void)::dup3(kept[i], 3 + i, O_CLOEXEC);
-  (void)::syscall(SYS_close_range, 6, UINT_MAX, 0);
+  (void)::syscall(SYS_close_range, 6, INT_MAX, 0);
   (void)::syscall(SYS_close_range, 0, 2, 0);
   become_ordinary();
   (void)::signal(SIGPIPE, SIG_IGN);

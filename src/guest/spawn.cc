@@ -85,7 +85,7 @@ Result<void> prepare_child(const SpawnPlan& plan, int status) {
   int kept = ::fcntl(status, F_DUPFD_CLOEXEC, 3);
   // The status pipe goes to descriptor 3, so that everything above it can be closed at once.
   if (kept != 3) (void)::dup3(kept, 3, O_CLOEXEC);
-  (void)::syscall(SYS_close_range, 4, UINT_MAX, 0);
+  (void)::syscall(SYS_close_range, 4, INT_MAX, 0);
   if (plan.session) (void)::setsid();
   if (plan.terminal) (void)::ioctl(0, TIOCSCTTY, 0);
   become_ordinary();

@@ -49,16 +49,16 @@ Result<void> in_child(const std::function<Result<void>()>& work) {
   return Error{Code::io, trouble.value().substr(0, line), trouble.value().substr(line + 1)};
 }
 
-// A tmpfs that nobody else sees: with the runtime's files, its state, and the root.
+// What the plan takes from the host is taken before, as it may lie beneath.
 Result<void> make_place(const Boot& boot) {
-  Fd at = TRY(open_file(boot.place, O_PATH | O_DIRECTORY | O_NOFOLLOW));
+  Fd at = TRY(open_file(kBootPlace, O_PATH | O_DIRECTORY));
   Fd mount = TRY(
       kernel::new_mount("tmpfs", {"size=16M", "mode=0755"}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
   TRY(kernel::place_mount_on(mount.get(), at.get()));
-  for (const char* folder : {"/root", "/state"})
-    if (::mkdir(cat(boot.place, folder).c_str(), 0755) != 0)
-      return errno_error(errno, cat("make ", folder, " for ", boot.runtime));
-  Fd config = TRY(open_file(cat(boot.place, "/config.json"), O_WRONLY | O_CREAT | O_EXCL, 0600));
+  for (const char* folder : {kBootRoot, kBootState})
+    if (::mkdir(folder, 0755) != 0)
+      return errno_error(errno, cat("make '", folder, "' for ", boot.runtime));
+  Fd config = TRY(open_file(kBootConfig, O_WRONLY | O_CREAT | O_EXCL, 0600));
   return write_all(config.get(), boot.config);
 }
 
@@ -71,7 +71,7 @@ Result<void> build(LaunchInput& input) {
       TRY(kernel::become(plan.ids.outside_uid, plan.ids.outside_gid, true));
       TRY(kernel::raise_capabilities());
     }
-    return build_root_at(cat(plan.boot.place, "/root"), plan, input.sources);
+    return build_root_at(kBootRoot, plan, input.sources);
   });
 }
 
@@ -104,7 +104,7 @@ Result<void> show_own_processes() {
 // What the keeper needs to watch the sandbox.
 Result<void> report_built(const LaunchInput& input) {
   Fd proc = TRY(open_file("/proc", O_RDONLY | O_DIRECTORY));
-  std::string root = root_at(cat(input.plan.boot.place, "/root"), input.plan);
+  std::string root = root_at(kBootRoot, input.plan);
   Fd scratch = TRY(open_file(root + input.plan.scratch, O_RDONLY | O_DIRECTORY));
   Fd user_namespace = TRY(open_file("/proc/self/ns/user", O_RDONLY));
   return send_record(input.keeper.get(), Record{.kind = Record::Kind::built},
@@ -168,7 +168,7 @@ Result<pid_t> start_runtime(const Boot& boot, const std::vector<int>& descriptor
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
     return Error{Code::io, cat("make the container with ", boot.runtime, ": ", last_line(log)),
                  "paddock doctor tells what works here"};
-  std::string text = TRY(read_file(cat(boot.place, "/pid"), 64));
+  std::string text = TRY(read_file(kBootPid, 64));
   pid_t pid = 0;
   (void)std::from_chars(text.data(), text.data() + text.size(), pid);
   if (pid <= 1)
@@ -253,6 +253,7 @@ Result<void> boot(LaunchInput& input, uint64_t namespaces) {
   if (!plan.hostname.empty() && ::sethostname(plan.hostname.data(), plan.hostname.size()) != 0)
     return errno_error(errno, "set the hostname");
   if (plan.network.enabled) TRY(open_network(plan.network, namespaces, std::move(input.egress)));
+  TRY(take_sources(plan, Taker::first_process, input.sources));
   TRY(make_place(plan.boot));
   TRY(build(input));
   TRY(close_cgroups());

@@ -9,6 +9,11 @@
 
 namespace paddock::launch {
 
+// Where everything of the runtime's is: a tmpfs that only it sees, over a directory that every host
+// has and that users of all ids may pass through.
+inline constexpr char kBootPlace[] = "/tmp", kBootRoot[] = "/tmp/root", kBootState[] = "/tmp/state",
+                      kBootPid[] = "/tmp/pid", kBootConfig[] = "/tmp/config.json";
+
 // The descriptors that the container's first process finds.
 inline constexpr int kInsideGuard = 3, kInsidePlan = 4, kInsideStdio = 5, kInsideEnd = 8;
 

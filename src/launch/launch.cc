@@ -6,12 +6,12 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 
@@ -109,7 +109,8 @@ Result<void> report_built(const LaunchInput& input, const Terminal& terminal) {
 }
 
 Result<void> set_stdio(const LaunchInput& input, const Terminal& terminal) {
-  if (::setsid() < 0) return errno_error(errno, "start a session");
+  // A runtime may have made this process the leader of one already.
+  if (::setsid() < 0 && ::getsid(0) != ::getpid()) return errno_error(errno, "start a session");
   for (int i = 0; i < 3; ++i) {
     int index = input.plan.stdio[i];
     int source = index == kTerminal ? terminal.slave.get()
@@ -144,17 +145,10 @@ Result<void> enter_directory(const std::string& path) {
 // Marks the descriptors instead of closing them, because the socket to the keeper is needed until
 // the exec succeeds.
 Result<void> close_descriptors_at_exec(const Plan& plan) {
-  if (!plan.close_descriptors ||
-      ::syscall(SYS_close_range, 3, ~0U, 1 << 2 /* CLOSE_RANGE_CLOEXEC */) == 0)
-    return {};
-  if (errno != EINVAL) return errno_error(errno, "close inherited descriptors");
-  // A kernel without that flag (gVisor's): one by one. A process that was just made by another
-  // runtime has few, and its limit bounds their numbers.
-  rlimit most{};
-  if (::getrlimit(RLIMIT_NOFILE, &most) != 0 || most.rlim_max > 1 << 20)
+  // INT_MAX, since gVisor takes larger numbers for negative ones.
+  if (plan.close_descriptors &&
+      ::syscall(SYS_close_range, 3, INT_MAX, 1 << 2 /* CLOSE_RANGE_CLOEXEC */) != 0)
     return errno_error(errno, "close inherited descriptors");
-  for (int fd = 3; fd < static_cast<int>(most.rlim_max); ++fd)
-    (void)::fcntl(fd, F_SETFD, FD_CLOEXEC);
   return {};
 }
 

@@ -87,12 +87,11 @@ struct NetworkPlan {
 // A runtime that is not ours makes the namespaces of the program: launch/boot.h.
 struct Boot {
   std::string runtime;            // its name for people, "runc"; empty: there is none
-  std::vector<std::string> argv;  // detaches, and leaves its container's pid in PLACE/pid
+  std::vector<std::string> argv;  // detaches, and leaves its container's pid in a file
   // Its container reaches us through one stream alone, by launch/carrier.h; else it hands our
   // descriptors on, from 3 upwards.
   bool carried = false;
-  std::string place;   // an empty directory; what the runtime needs is mounted there for it alone
-  std::string config;  // PLACE/config.json
+  std::string config;  // config.json
 };
 
 struct Plan {

@@ -244,7 +244,6 @@ Result<void> build_root(const Plan& plan, Sources& sources) {
 }
 
 Result<void> build_root_at(const std::string& place, const Plan& plan, Sources& sources) {
-  TRY(take_sources(plan, Taker::first_process, sources));
   Fd root = TRY(new_root());
   Fd at = TRY(open_file(place, O_PATH | O_DIRECTORY | O_NOFOLLOW));
   TRY(kernel::place_mount_on(root.get(), at.get()));

@@ -23,7 +23,8 @@ Result<void> take_sources(const Plan& plan, Taker taker, Sources& sources);
 Result<void> build_root(const Plan& plan, Sources& sources);
 
 // Builds the root at `place` and leaves the host's tree where it is: for a runtime that enters the
-// root by itself. Changes the root of the calling process, so call it in a child; the mounts stay.
+// root by itself. All sources are taken already. Changes the root of the calling process, so call
+// it in a child; the mounts stay.
 Result<void> build_root_at(const std::string& place, const Plan& plan, Sources& sources);
 
 // Where under `place` the root then is: a plan may enter one that it stacked first.

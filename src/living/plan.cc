@@ -136,7 +136,6 @@ Result<void> finish_plan(InstancePlan& plan) {
                                    : wall::compile_living(plan.request, plan.facts));
   const wall::LivingRequest& living = *plan.request.living;
   Fd directory = TRY(open_file(living.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  if (plan.runtime) TRY(make_directory(directory.get(), "boot", 0));
   TRY(make_space(directory.get(), "root", living.disk_base));
   if (wall::has_writable_usr(living)) TRY(make_space(directory.get(), "usr", living.disk_base));
   return {};

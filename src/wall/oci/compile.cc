@@ -91,10 +91,8 @@ Result<void> turn_over(const Request& request, const OciRuntime& runtime, Compil
   plan.namespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
   launch::Boot& boot = plan.boot;
   boot.runtime = runtime.name;
-  boot.place = request.living ? cat(request.living->directory, "/boot") : cat(plan.space, "/boot");
-  if (!request.living) plan.space_folders.push_back("boot");
   add_launcher(request, plan);
-  std::string root = launch::root_at(boot.place + "/root", plan);
+  std::string root = launch::root_at(launch::kBootRoot, plan);
   std::vector<std::string> masked = take_proc_masks(plan);
   boot.carried = runtime.has_kernel;
   OciProcess process{
@@ -103,8 +101,9 @@ Result<void> turn_over(const Request& request, const OciRuntime& runtime, Compil
   boot.config = to_json(oci_config(plan, root, process, masked));
   boot.argv = {runtime.program};
   boot.argv.insert(boot.argv.end(), runtime.options.begin(), runtime.options.end());
-  std::vector<std::string> command = {"--root",     boot.place + "/state", "run",      "--detach",
-                                      "--pid-file", boot.place + "/pid",   "--bundle", boot.place};
+  std::vector<std::string> command = {"--root",   launch::kBootState, "run",
+                                      "--detach", "--pid-file",       launch::kBootPid,
+                                      "--bundle", launch::kBootPlace};
   if (!boot.carried) {
     command.push_back("--preserve-fds");
     command.push_back(std::to_string(launch::kInsideEnd - launch::kInsideGuard));
