@@ -301,6 +301,7 @@ void Carrier::finish() {
 // ---- the two processes
 
 void carry_outside(Fd stream, std::string_view plan, CarriedEnds ends) {
+  (void)::signal(SIGPIPE, SIG_IGN);
   uint32_t size = static_cast<uint32_t>(plan.size());
   char head[4] = {static_cast<char>(size), static_cast<char>(size >> 8),
                   static_cast<char>(size >> 16), static_cast<char>(size >> 24)};
@@ -369,6 +370,7 @@ Result<std::string> read_plan(int stream) {
 // Puts everything where launch_inside() looks for it.
 [[noreturn]] void become_first_process(CarriedEnds ends, const std::string& plan) {
   (void)::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  (void)::signal(SIGPIPE, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   (void)::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -386,6 +388,7 @@ Result<std::string> read_plan(int stream) {
 }  // namespace
 
 void carry_inside(Fd stream) {
+  (void)::signal(SIGPIPE, SIG_IGN);
   sigset_t children;
   ::sigemptyset(&children);
   ::sigaddset(&children, SIGCHLD);

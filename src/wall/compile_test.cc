@@ -122,6 +122,9 @@ std::string describe(const Compiled& compiled) {
        << " drop-capabilities " << plan.drop_capabilities << " no-new-privs " << plan.no_new_privs
        << " close-descriptors " << plan.close_descriptors << " seccomp " << !plan.seccomp.empty()
        << "\n";
+  if (!plan.boot.runtime.empty())
+    text << "boot " << join(plan.boot.argv, " ") << (plan.boot.carried ? " carried" : "") << "\n"
+         << to_json(parse_json(plan.boot.config, "config.json").value(), true) << "\n";
   if (plan.living)
     text << "living in " << plan.directory << " capabilities 0x" << std::hex << plan.capabilities
          << std::dec << "\n";
@@ -261,6 +264,44 @@ TEST(LivingPlan, ForRootIsAsWritten) {
 
 TEST(LivingPlan, ForAUserIsAsWritten) {
   compare("living-user", compile_living(living(false), host(false)));
+}
+
+OciRuntime runtime(WallKind wall, bool has_kernel = false) {
+  return {.wall = wall,
+          .name = "runtime",
+          .program = "/usr/bin/runtime",
+          .options = {"--for-all"},
+          .options_of_users = {"--for-users"},
+          .has_kernel = has_kernel};
+}
+
+TEST(OciPlan, ForARunOfRootIsAsWritten) {
+  Request wanted = with_network(true);
+  wanted.launcher = "/lib/paddock-launch";
+  wanted.spare_id = 9999;
+  compare("oci-root", compile_oci(wanted, network_host(true), runtime(WallKind::crun)));
+}
+
+TEST(OciPlan, ForALivingSandboxOfAUserIsAsWritten) {
+  Request wanted = living(false);
+  wanted.launcher = "/lib/paddock-launch";
+  wanted.living->ids.sub_uid = wanted.living->ids.sub_gid = 200000;
+  wanted.living->ids.sub_count = 65535;
+  compare("oci-living-user", compile_oci(wanted, host(false), runtime(WallKind::runc)));
+}
+
+TEST(OciPlan, WithAKernelOfItsOwnIsAsWritten) {
+  Request wanted = request(true);
+  wanted.launcher = "/lib/paddock-launch";
+  wanted.policy.limits[LimitKind::pids] = 20;
+  compare("oci-kernel", compile_oci(wanted, host(true), runtime(WallKind::gvisor, true)));
+}
+
+TEST(OciPlan, AKernelOfItsOwnIsRefusedANetwork) {
+  Result<Compiled> compiled =
+      compile_oci(with_network(true), network_host(true), runtime(WallKind::gvisor, true));
+  ASSERT_FALSE(compiled);
+  EXPECT_NE(compiled.error().message.find("network.allow"), std::string::npos);
 }
 
 const launch::Step* workspace_step(const Compiled& compiled) {

@@ -101,6 +101,9 @@ Result<void> turn_over(const Request& request, const OciRuntime& runtime, Compil
   boot.config = to_json(oci_config(plan, root, process, masked));
   boot.argv = {runtime.program};
   boot.argv.insert(boot.argv.end(), runtime.options.begin(), runtime.options.end());
+  if (!plan.privileged)
+    boot.argv.insert(boot.argv.end(), runtime.options_of_users.begin(),
+                     runtime.options_of_users.end());
   std::vector<std::string> command = {"--root",   launch::kBootState, "run",
                                       "--detach", "--pid-file",       launch::kBootPid,
                                       "--bundle", launch::kBootPlace};

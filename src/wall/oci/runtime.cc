@@ -12,18 +12,19 @@ namespace {
 struct Known {
   WallKind wall;
   const char *program, *package;
-  std::vector<std::string> options;
+  std::vector<std::string> options, options_of_users;
   bool has_kernel;
 };
 
 // runc is told to do without cgroups of its own, which it then takes for missing rights.
 const Known kKnown[] = {
-    {WallKind::runc, "runc", "runc", {"--rootless=true"}, false},
-    {WallKind::crun, "crun", "crun", {"--cgroup-manager=disabled"}, false},
+    {WallKind::runc, "runc", "runc", {"--rootless=true"}, {}, false},
+    {WallKind::crun, "crun", "crun", {"--cgroup-manager=disabled"}, {}, false},
     {WallKind::gvisor,
      "runsc",
      "runsc",
      {"--platform=ptrace", "--network=none", "--ignore-cgroups"},
+     {"--rootless"},
      true},
 };
 
@@ -48,6 +49,7 @@ Result<OciRuntime> find_oci_runtime(WallKind wall) {
                         .name = known->program,
                         .program = std::move(program),
                         .options = known->options,
+                        .options_of_users = known->options_of_users,
                         .has_kernel = known->has_kernel};
   }
   return Error{Code::unsupported,

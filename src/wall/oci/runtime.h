@@ -16,6 +16,7 @@ struct OciRuntime {
   std::string program;  // its path on the host
   // Global options, in front of the command: cgroups and the network are made by us.
   std::vector<std::string> options;
+  std::vector<std::string> options_of_users;  // after them, where root did not start it
   // A kernel of its own: its container gets one stream from us, and no descriptors.
   bool has_kernel = false;
 };
