@@ -330,7 +330,12 @@ struct Policy {
   std::string name;
   // The preset that this file narrows; policy::load resolves it.
   std::string extends;
+  // What holds the program; `automatic` leaves the choice to Paddock.
   std::optional<WallKind> wall;
+  // [isolation] walls: what calls may name besides a container, by name.
+  std::optional<std::vector<std::string>> walls;
+  // [isolation] at_least: a weaker wall is refused.
+  std::optional<WallKind> at_least;
   Limits limits;
   FilesPolicy files;
   NetworkPolicy network;

@@ -61,6 +61,8 @@ Result<void> check_imports(const Command& command, const Policy& policy) {
       .argv = {"python3", "-I", "-c", kParser}, .file_name = "program.py", .file_content = source};
   Policy limits = TRY(policy::preset("strict"));
   limits.wall = policy.wall;
+  limits.walls = policy.walls;
+  limits.at_least = policy.at_least;
   runs::Prepared prepared = TRY(runs::prepare(parser, limits, {}));
   RunResult result = TRY(runs::run(std::move(prepared), {.capture = true}));
   if (exit_status(result.outcome) != 0)

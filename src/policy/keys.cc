@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "policy/files.h"
+#include "policy/isolation.h"
 #include "policy/network/keys.h"
 #include "policy/presets.h"
 #include "policy/tools/decode.h"
@@ -119,10 +120,19 @@ void add_isolation_and_limits(Table& table) {
   table.add(std::make_unique<VersionKey>());
   table.key("extends", at(&Policy::extends), preset_name(), NotCombined("a layer of its own"),
             {.meaning = "that preset narrows this file"});
-  table.key("isolation.wall", at(&Policy::wall), word(kWallNames), AgreedUnlessAutomatic(),
-            {.meaning = "what holds the program",
+  table.key("isolation.wall", at(&Policy::wall), word(kWallNames), AgreedWall(),
+            {.meaning = "what holds the program; `auto`: see [Walls](#walls)",
              .unset = "not set: container",
-             .flag = {"--wall", "WALL", "process, container, or auto (default: container)"}});
+             .flag = {"--wall", "WALL",
+                      "process, container, runc, crun, gvisor, or auto (default: container)"}});
+  table.key("isolation.walls", at(&Policy::walls), wall_list(), Covered(),
+            {.meaning = "walls that may be chosen besides `container`: see [Walls](#walls)",
+             .unset = "not set: any wall of this host; on a server, container alone"});
+  table.key("isolation.at_least", at(&Policy::at_least), one_wall(), Strongest(),
+            {.meaning = "a floor: weaker walls are refused",
+             .unset = "not set: any wall will do",
+             .set = "weaker walls are refused",
+             .flag = {"--at-least", "WALL", "refuse a weaker wall; chooses one if none is named"}});
   for (const LimitInfo& info : kLimits) {
     static constexpr const char* kPlaceholders[] = {"SIZE", "DURATION", "N", "CORES", "SIZE"};
     Accessor<std::optional<uint64_t>> place = [kind = info.kind](Policy& policy) -> auto& {

@@ -11,6 +11,7 @@
 #include "launch/space.h"
 #include "run/denials.h"
 #include "run/grants.h"
+#include "run/wall_choice.h"
 #include "store/image.h"
 #include "store/state.h"
 #include "wall/container/network_plan.h"
@@ -18,17 +19,6 @@
 namespace paddock::runs {
 
 namespace {
-
-Result<WallKind> choose_wall(const Policy& policy) {
-  WallKind wall = policy.wall.value_or(WallKind::container);
-  // The strongest wall of this version. If this host lacks something for it, compiling refuses with
-  // the reason.
-  if (wall == WallKind::automatic) return WallKind::container;
-  if (wall == WallKind::process || wall == WallKind::container || wall::is_oci(wall)) return wall;
-  return Error{Code::unsupported,
-               cat("the wall '", to_string(wall), "' is not part of this version"),
-               "use container or process"};
-}
 
 // commands.allow compares the last component: which program a name leads to is decided inside.
 Result<void> check_command(const Command& command, const Policy& policy) {
@@ -215,7 +205,8 @@ void try_files(const Policy& policy, std::vector<Problem>& problems) {
 std::vector<Problem> find_problems(const Policy& policy) {
   std::vector<Problem> problems;
   if (Result<WallKind> wall = choose_wall(policy); !wall)
-    problems.push_back({wall.error(), "isolation.wall", ""});
+    problems.push_back(
+        {wall.error(), policy.at_least ? "isolation.at_least" : "isolation.wall", ""});
   try_files(policy, problems);
   for (const std::string& entry : policy.network.allow.value_or(std::vector<std::string>()))
     if (auto services = wall::loopback_services({entry}); !services)
