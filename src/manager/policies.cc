@@ -17,6 +17,7 @@
 #include "policy/network/rules.h"
 #include "policy/presets.h"
 #include "policy/secret.h"
+#include "run/wall_choice.h"
 #include "store/load_context.h"
 #include "store/state.h"
 
@@ -60,6 +61,7 @@ Result<void> check_call(const Policy& call) {
   if (has_any(call.files.write)) return not_for_callers("files.write");
   if (call.files.workspace) return not_for_callers("files.workspace");
   if (call.files.root) return not_for_callers("files.root");
+  if (call.walls) return not_for_callers("isolation.walls");
   if (has_any(call.env.pass)) return not_for_callers("env.pass");
   const AuditPolicy& audit = call.audit;  // not durable, which a server always is
   if (audit.path || audit.on_full || audit.rotate_bytes || audit.most_bytes || audit.keep_ms)
@@ -87,9 +89,36 @@ Result<void> check_combined(const Policy& policy) {
   return {};
 }
 
+// The walls that layers fix with isolation.wall. One that the operator fixes is enabled without
+// being listed.
+std::vector<std::string> fixed_walls(const std::vector<policy::Layer>& layers) {
+  std::vector<std::string> names;
+  for (const policy::Layer& layer : layers)
+    if (layer.policy.wall && *layer.policy.wall != WallKind::automatic)
+      names.push_back(to_string(*layer.policy.wall));
+  return names;
+}
+
+// Other walls than a container run programs that the operator installed, so they are the operator's
+// to enable: `enabled`, and what isolation.walls lists. The choice is made here, once, because a
+// sandbox keeps its wall for life.
+Result<void> settle_wall(Policy& policy, std::vector<std::string> enabled) {
+  if (policy.walls) enabled.insert(enabled.end(), policy.walls->begin(), policy.walls->end());
+  policy.walls = std::move(enabled);
+  policy.wall = TRY(runs::choose_wall(policy));
+  policy.walls.reset();  // about calls, and not about this sandbox
+  return {};
+}
+
 // Calls of tools are judged outside the sandboxes, by the operator's policy alone: what a tenant's
 // said about them nobody would hold.
 Result<void> check_tenant(const std::vector<policy::Layer>& layers) {
+  for (const policy::Layer& layer : layers)
+    if (layer.policy.walls)
+      return Error{Code::unsupported,
+                   cat("policy '", printable(layer.policy.name),
+                       "': isolation.walls is not for a tenant to say"),
+                   "say it in the operator's: paddock serve --policy FILE"};
   for (const policy::Layer& layer : layers)
     if (layer.policy.tools || layer.policy.calls || layer.policy.mcp_servers)
       return Error{Code::unsupported,
@@ -97,6 +126,12 @@ Result<void> check_tenant(const std::vector<policy::Layer>& layers) {
                        "': tools, calls and mcp.servers are not held in the policy of a tenant"),
                    "say it in the operator's: paddock serve --policy FILE"};
   return {};
+}
+
+Result<std::vector<policy::Layer>> tenant_layers(const std::string& name) {
+  std::vector<policy::Layer> layers = TRY(policy::load_layers(name, store::load_context()));
+  TRY(check_tenant(layers));
+  return layers;
 }
 
 // The first address of every network that is not public, but for those that documents use and
@@ -252,24 +287,20 @@ Result<Policies> Policies::create(const std::string& name, const std::vector<std
   return policies;
 }
 
-// The operator's policies come first, then the command line, then the tenant's.
-Result<std::vector<policy::Layer>> Policies::layers(const std::string& tenant_policy) const {
+// The policies come first, then the command line.
+Result<std::vector<policy::Layer>> Policies::operators_layers() const {
   policy::LoadContext context = store::load_context();
   std::vector<policy::Layer> layers;
   for (const std::string& name : names_)
     for (policy::Layer& layer : TRY(policy::load_layers(name, context)))
       layers.push_back(std::move(layer));
   if (flags_) layers.push_back({*flags_, false});
-  if (tenant_policy.empty()) return layers;
-  std::vector<policy::Layer> tenants = TRY(policy::load_layers(tenant_policy, context));
-  TRY(check_tenant(tenants));
-  for (policy::Layer& layer : tenants) layers.push_back(std::move(layer));
   return layers;
 }
 
 // With tools, which combine() leaves out.
 Result<Policy> Policies::operators() const {
-  return TRY(policy::combine(TRY(layers("")), Policy{}, TRY(fallback_policy()),
+  return TRY(policy::combine(TRY(operators_layers()), Policy{}, TRY(fallback_policy()),
                              policy::WideNetwork::left_to_calls))
       .policy;
 }
@@ -284,7 +315,11 @@ Result<CombinedPolicy> Policies::combine(const std::string& tenant_policy, Polic
   call = TRY(checked("the request", std::move(call)));
   TRY(check_call(call));  // again: what it means shows once it is decoded
   if (!call.network.allow) call.network.allow.emplace();
-  std::vector<policy::Layer> layers = TRY(this->layers(tenant_policy));
+  std::vector<policy::Layer> layers = TRY(operators_layers());
+  std::vector<std::string> enabled = fixed_walls(layers);
+  if (!tenant_policy.empty())
+    for (policy::Layer& layer : TRY(tenant_layers(tenant_policy)))
+      layers.push_back(std::move(layer));
   // Tools have sandboxes of their own, which a call says nothing about.
   for (policy::Layer& layer : layers) {
     layer.policy.tools.reset();
@@ -319,6 +354,7 @@ Result<CombinedPolicy> Policies::combine(const std::string& tenant_policy, Polic
 
   combined.policy.network.granted = named_entries(layers);
   TRY(check_combined(combined.policy));
+  TRY(settle_wall(combined.policy, std::move(enabled)));
   keep_private_networks_shut(combined);
   take_times(combined);
   FilesPolicy& files = combined.policy.files;

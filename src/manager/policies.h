@@ -67,7 +67,7 @@ class Policies {
   Result<Policy> operators() const;
 
  private:
-  Result<std::vector<policy::Layer>> layers(const std::string& tenant_policy) const;
+  Result<std::vector<policy::Layer>> operators_layers() const;
   std::vector<std::string> names_;
   std::optional<Policy> flags_;
 };

@@ -46,7 +46,7 @@ TEST(Policies, ACallMayAskForEveryPublicHostButNotForPrivateNetworks) {
 }
 
 TEST(Policies, ACallNamesNothingOfTheServersMachine) {
-  std::vector<Policy> calls(13);
+  std::vector<Policy> calls(14);
   calls[0].files.read = {"/etc"};
   calls[1].files.write = {"/srv"};
   calls[2].files.workspace = Workspace{"/srv", WorkspaceMode::read_only};
@@ -60,6 +60,7 @@ TEST(Policies, ACallNamesNothingOfTheServersMachine) {
   calls[10].tools = std::vector<ToolPolicy>{{.name = "search", .json = "{\"name\":\"search\"}"}};
   calls[11].calls = "{}";
   calls[12].mcp_servers.emplace();
+  calls[13].walls = {"runc"};
   for (const Policy& call : calls) {
     Result<CombinedPolicy> combined = combine(call);
     ASSERT_FALSE(combined);
@@ -111,7 +112,7 @@ TEST(Policies, WhatALivingSandboxCannotHoldIsRefused) {
   EXPECT_EQ(combine(call).error().code, Code::unsupported);
   Policy process;
   process.wall = WallKind::process;
-  EXPECT_EQ(combine(process).error().code, Code::denied);
+  EXPECT_EQ(combine(process).error().code, Code::unsupported);
 }
 
 // Calls of tools are judged outside: the operator's policy has them, and sandboxes are made
@@ -251,6 +252,85 @@ TEST(Policies, WhoNamedAnAddressIsKept) {
   Result<CombinedPolicy> combined = Policies::create(file.path()).value().combine("", call);
   ASSERT_TRUE(combined) << combined.error().message;
   EXPECT_EQ(combined.value().policy.network.granted, std::vector<std::string>{"10.1.2.3"});
+}
+
+TEST(Policies, ASandboxHasAContainerUnlessSomebodySaysOtherwise) {
+  Policy none, automatic, container;
+  automatic.wall = WallKind::automatic;
+  container.wall = WallKind::container;
+  for (const Policy& call : {none, automatic, container}) {
+    Result<CombinedPolicy> combined = combine(call);
+    ASSERT_TRUE(combined) << combined.error().message;
+    EXPECT_EQ(combined.value().policy.wall, WallKind::container);
+    EXPECT_FALSE(combined.value().policy.walls);
+  }
+}
+
+TEST(Policies, ACallChoosesAmongTheWallsThatTheOperatorEnabled) {
+  Policy call;
+  call.wall = WallKind::runc;
+  Result<CombinedPolicy> refused = combine(call);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::denied);
+  EXPECT_EQ(refused.error().message,
+            "the wall 'runc' is not among those that the operator enabled");
+  EXPECT_EQ(refused.error().hint, "the operator enables it with: [isolation] walls = [\"runc\"]");
+
+  PolicyFile file("[isolation]\nwalls = [\"runc\"]\n");
+  Result<Policies> policies = Policies::create(file.path());
+  ASSERT_TRUE(policies) << policies.error().message;
+  Result<CombinedPolicy> chosen = policies.value().combine("", call);
+  if (chosen)
+    EXPECT_EQ(chosen.value().policy.wall, WallKind::runc);
+  else
+    EXPECT_EQ(chosen.error().message, "the wall 'runc': runc is not installed");
+  EXPECT_EQ(policies.value().combine("", {}).value().policy.wall, WallKind::container);
+  call.wall = WallKind::crun;
+  EXPECT_EQ(policies.value().combine("", call).error().code, Code::denied);
+  call.wall = WallKind::container;
+  EXPECT_TRUE(policies.value().combine("", call));
+}
+
+TEST(Policies, AWallThatTheOperatorFixesHoldsForEveryCall) {
+  PolicyFile file("[isolation]\nwall = \"container\"\nwalls = [\"runc\"]\n");
+  Result<Policies> policies = Policies::create(file.path());
+  ASSERT_TRUE(policies) << policies.error().message;
+  Policy call;
+  call.wall = WallKind::runc;
+  EXPECT_EQ(policies.value().combine("", call).error().code, Code::denied);
+  PolicyFile other("[isolation]\nwall = \"runc\"\n");
+  Result<Policies> fixed = Policies::create(other.path());
+  if (!fixed) {
+    EXPECT_EQ(fixed.error().message, "the wall 'runc': runc is not installed");
+    return;
+  }
+  EXPECT_EQ(fixed.value().combine("", {}).value().policy.wall, WallKind::runc);
+  call.wall = WallKind::container;
+  EXPECT_EQ(fixed.value().combine("", call).error().code, Code::denied);
+}
+
+TEST(Policies, ATenantEnablesNoWall) {
+  PolicyFile lists("[isolation]\nwalls = [\"runc\"]\n");
+  PolicyFile fixes("[isolation]\nwall = \"runc\"\n");
+  Policies policies = Policies::create("").value();
+  EXPECT_EQ(policies.combine(lists.path(), {}).error().code, Code::unsupported);
+  EXPECT_EQ(policies.combine(fixes.path(), {}).error().code, Code::denied);
+}
+
+TEST(Policies, ACallMayRaiseTheFloorAndNotLowerIt) {
+  Policy call;
+  call.at_least = WallKind::gvisor;
+  Result<CombinedPolicy> raised = combine(call);
+  ASSERT_FALSE(raised);
+  EXPECT_EQ(raised.error().code, Code::unsupported);
+  EXPECT_NE(raised.error().message.find("no wall as strong as 'gvisor'"), std::string::npos)
+      << raised.error().message;
+  PolicyFile file("[isolation]\nat_least = \"container\"\n");
+  call.at_least = WallKind::process;
+  Result<CombinedPolicy> kept = Policies::create(file.path()).value().combine("", call);
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_EQ(kept.value().policy.at_least, WallKind::container);
+  EXPECT_EQ(kept.value().policy.wall, WallKind::container);
 }
 
 TEST(Policies, TheOperatorsHeadersGoWithTheirHosts) {
