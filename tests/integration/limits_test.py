@@ -10,22 +10,9 @@ import time
 import unittest
 
 from support import leftovers, paddock
+from support.programs import FILL, FORK_BOMB, MANY_DESCRIPTORS
 
 KIB, MIB = 1 << 10, 1 << 20
-
-FORK_BOMB = """
-import os, time
-made = 0
-try:
-    while made < 100:
-        if os.fork() == 0:
-            time.sleep(10)
-            os._exit(0)
-        made += 1
-except OSError as error:
-    print(made, error.errno)
-time.sleep(0.3)
-"""
 
 # Children that end before anyone looks, and are reaped by nobody the program knows.
 CRUMBS_OF_CPU = """
@@ -64,20 +51,6 @@ for _ in range(60):
 print(gone, 'gone')
 """
 
-FILL = """
-import errno, os, time
-name = os.path.join(os.environ['TMPDIR'], 'hog')
-block, error, total = b'x' * 65536, None, 0
-try:
-    with open(name, 'wb', buffering=0) as file:
-        while total < 60 << 20:
-            total += file.write(block)
-except OSError as problem:
-    error = errno.errorcode[problem.errno]
-time.sleep(0.3)
-print(error, total)
-"""
-
 FLOOD_OF_FILES = """
 import os, time
 folder, made = os.environ['TMPDIR'], 0
@@ -99,15 +72,6 @@ try:
         for _ in range(8): file.write(b'x' * 2**20)
 except OSError as problem:
     print(problem.errno, os.path.getsize(name))
-"""
-
-MANY_DESCRIPTORS = """
-import os
-highest = 2
-try:
-    while highest < 500: highest = os.dup(0)
-except OSError as problem:
-    print(problem.errno, highest)
 """
 
 # Double fork, own session, deaf to signals; beats until the run ends.

@@ -2,7 +2,6 @@
 import ctypes
 import json
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -11,25 +10,9 @@ import time
 import unittest
 
 from support import paddock
+from support.paddock import read_until
 
 WALLS = ("container", "process")
-
-
-def read_until(fd, text, seconds=20):
-    seen, end = b"", time.monotonic() + seconds
-    while text not in seen:
-        if time.monotonic() > end or not select.select([fd], [], [], 1)[0]:
-            if time.monotonic() > end:
-                raise AssertionError(f"{text!r} did not come: {seen!r}")
-            continue
-        try:
-            chunk = os.read(fd, 4096)
-        except OSError:
-            chunk = b""
-        if not chunk:
-            raise AssertionError(f"the terminal closed: {seen!r}")
-        seen += chunk
-    return seen
 
 
 class RunTest(unittest.TestCase):

@@ -12,42 +12,10 @@ import time
 import unittest
 
 from support import paddock
-from support.leftovers import cgroups, children, mounts, read
+from support.leftovers import alive, children, named, of_server, read
 from support.server import Server, until
 
 STORM = float(os.environ.get("PADDOCK_STORM", "1"))
-
-
-def named(pids, name):
-    found = []
-    for pid in pids:
-        try:
-            if read(f"/proc/{pid}/comm").strip() == name:
-                found.append(pid)
-        except OSError:
-            pass
-    return found
-
-
-def alive(pid):
-    try:
-        return read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def left_of(server):
-    """Processes, mounts and cgroups of a server's sandboxes. Other tests may have theirs at the same time."""
-    found = {path for path in mounts() if path.startswith(server.state)}
-    found |= {path for path in cgroups() if any(name in path for name in server.created)}
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            held = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
-            if any(path.startswith(server.state) for path in held) and alive(pid):
-                found.add(f"process {pid} {read(f'/proc/{pid}/comm').strip()}")
-        except OSError:
-            continue
-    return found
 
 
 class Load(threading.Thread):
@@ -72,8 +40,9 @@ class Load(threading.Thread):
 
 class ServerFaultsTest(unittest.TestCase):
     def nothing_is_left(self, server):
-        until(lambda: not left_of(server), 20)
-        self.assertEqual(sorted(left_of(server))[:5], [])
+        left = lambda: of_server(server.state, server.created)  # noqa: E731
+        until(lambda: not left(), 20)
+        self.assertEqual(sorted(left())[:5], [])
 
     def each_user(self, test, users=paddock.USERS, **options):
         for user in users:

@@ -68,6 +68,39 @@ def host(user, marker):
     return mounts() | cgroups() | entries(user) | orphaned_helpers() | {f"process {pid}" for pid in processes(marker)}
 
 
+def of_server(state, sandboxes):
+    """Processes, mounts and cgroups of a server's sandboxes. Other tests may have theirs at the same time."""
+    found = {path for path in mounts() if path.startswith(state)}
+    found |= {path for path in cgroups() if any(name in path for name in sandboxes)}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            held = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+            if any(path.startswith(state) for path in held) and alive(pid):
+                found.add(f"process {pid} {read(f'/proc/{pid}/comm').strip()}")
+        except OSError:
+            continue
+    return found
+
+
+def named(pids, name):
+    """Those of the processes whose program is called so."""
+    found = []
+    for pid in pids:
+        try:
+            if read(f"/proc/{pid}/comm").strip() == name:
+                found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+def alive(pid):
+    try:
+        return read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def mounts():
     return {line.split(" - ")[0].split()[4] for line in read("/proc/self/mountinfo").splitlines()}
 

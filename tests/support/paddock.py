@@ -3,10 +3,12 @@ import functools
 import json
 import os
 import pty
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 BUILD = os.environ.get("PADDOCK_BUILD") or os.path.join(os.path.dirname(__file__), "..", "..", "build")
@@ -103,6 +105,24 @@ def start_on_terminal(test, user, *arguments):
         os.execvpe(command[0], command, environment(user))
     test.addCleanup(os.close, terminal)
     return pid, terminal
+
+
+def read_until(fd, text, seconds=20):
+    """What came from a terminal, up to that text and a little more."""
+    seen, end = b"", time.monotonic() + seconds
+    while text not in seen:
+        if time.monotonic() > end or not select.select([fd], [], [], 1)[0]:
+            if time.monotonic() > end:
+                raise AssertionError(f"{text!r} did not come: {seen!r}")
+            continue
+        try:
+            chunk = os.read(fd, 4096)
+        except OSError:
+            chunk = b""
+        if not chunk:
+            raise AssertionError(f"the terminal closed: {seen!r}")
+        seen += chunk
+    return seen
 
 
 def call(*args, user="root", input=None, timeout=120, extra_fds=(), env=None, cwd=None, program=PADDOCK, text=True):
