@@ -255,6 +255,14 @@ class Reader {
     return targets;
   }
 
+  // A runtime hides what we name in /proc behind an empty tmpfs or the null device, with options of
+  // its own. Neither can hold a set-uid file.
+  bool is_mask_of_runtime(const std::vector<std::string>& words, const std::string& line) const {
+    if (plan_.boot.runtime.empty() || !starts_with(words[4], "/proc/")) return false;
+    bool is_empty = line.find(" - tmpfs ") != std::string::npos && starts_with(words[5], "ro");
+    return is_empty || words[3] == "/null";
+  }
+
   // The root must be the one that was built, what is mounted read-only must be so, and nothing in a
   // living sandbox may honour set-uid bits.
   Result<void> read_files() {
@@ -284,9 +292,7 @@ class Reader {
                       read_only.count(unescape_mount(words[4])) > 0;
       if (must_not && !may_write && !starts_with(words[5], "ro"))
         return missing(cat("a read-only ", words[4]));
-      // A runtime covers parts of /proc with nothing, in its own way.
-      bool is_cover = !plan_.boot.runtime.empty() && starts_with(words[4], "/proc/");
-      if (plan_.living && !is_cover && !has_option(words[5], "nosuid"))
+      if (plan_.living && !has_option(words[5], "nosuid") && !is_mask_of_runtime(words, line))
         return missing(cat("nosuid at ", words[4]));
     }
     if (!root_found) return missing("a root of its own");

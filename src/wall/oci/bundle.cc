@@ -1,6 +1,9 @@
 #include "wall/oci/bundle.h"
 
+#include <linux/capability.h>
 #include <sys/mount.h>
+
+#include <utility>
 
 #include "base/text.h"
 #include "policy/path.h"
@@ -11,45 +14,23 @@ namespace {
 
 using launch::Step;
 
-// By number, as in linux/capability.h.
-constexpr const char* kCapabilities[] = {"CAP_CHOWN",
-                                         "CAP_DAC_OVERRIDE",
-                                         "CAP_DAC_READ_SEARCH",
-                                         "CAP_FOWNER",
-                                         "CAP_FSETID",
-                                         "CAP_KILL",
-                                         "CAP_SETGID",
-                                         "CAP_SETUID",
-                                         "CAP_SETPCAP",
-                                         "CAP_LINUX_IMMUTABLE",
-                                         "CAP_NET_BIND_SERVICE",
-                                         "CAP_NET_BROADCAST",
-                                         "CAP_NET_ADMIN",
-                                         "CAP_NET_RAW",
-                                         "CAP_IPC_LOCK",
-                                         "CAP_IPC_OWNER",
-                                         "CAP_SYS_MODULE",
-                                         "CAP_SYS_RAWIO",
-                                         "CAP_SYS_CHROOT",
-                                         "CAP_SYS_PTRACE",
-                                         "CAP_SYS_PACCT",
-                                         "CAP_SYS_ADMIN",
-                                         "CAP_SYS_BOOT",
-                                         "CAP_SYS_NICE",
-                                         "CAP_SYS_RESOURCE",
-                                         "CAP_SYS_TIME",
-                                         "CAP_SYS_TTY_CONFIG",
-                                         "CAP_MKNOD",
-                                         "CAP_LEASE",
-                                         "CAP_AUDIT_WRITE",
-                                         "CAP_AUDIT_CONTROL",
-                                         "CAP_SETFCAP"};
+// Those that a plan may hold: see compile_living.cc.
+constexpr std::pair<int, const char*> kCapabilities[] = {
+    {CAP_CHOWN, "CAP_CHOWN"},
+    {CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE"},
+    {CAP_FOWNER, "CAP_FOWNER"},
+    {CAP_FSETID, "CAP_FSETID"},
+    {CAP_KILL, "CAP_KILL"},
+    {CAP_SETGID, "CAP_SETGID"},
+    {CAP_SETUID, "CAP_SETUID"},
+    {CAP_SETPCAP, "CAP_SETPCAP"},
+    {CAP_NET_BIND_SERVICE, "CAP_NET_BIND_SERVICE"},
+    {CAP_SETFCAP, "CAP_SETFCAP"}};
 
-// What comes after SETFCAP administers a machine, and no sandbox has it.
 Value capability_names(uint64_t set) {
   Value::Array names;
-  for (size_t i = 0; i < std::size(kCapabilities); ++i)
-    if (set >> i & 1) names.push_back(kCapabilities[i]);
+  for (const auto& [number, name] : kCapabilities)
+    if (set >> number & 1) names.push_back(name);
   return names;
 }
 
@@ -80,15 +61,14 @@ bool is_mount(const Step& step) {
 }  // namespace
 
 std::vector<std::string> take_proc_masks(launch::Plan& plan) {
-  std::vector<std::string> masked;
-  for (const Step& step : plan.steps)
-    if (step.kind != Step::Kind::proc && policy::contains_path("/proc", step.target) &&
-        step.target != "/proc")
-      masked.push_back(step.target);
-  std::erase_if(plan.steps, [](const Step& step) {
+  auto is_the_runtimes = [](const Step& step) {
     return step.kind == Step::Kind::proc ||
            (step.target != "/proc" && policy::contains_path("/proc", step.target));
-  });
+  };
+  std::vector<std::string> masked;
+  for (const Step& step : plan.steps)
+    if (step.kind != Step::Kind::proc && is_the_runtimes(step)) masked.push_back(step.target);
+  std::erase_if(plan.steps, is_the_runtimes);
   return masked;
 }
 
