@@ -39,9 +39,9 @@ void add_launcher(const Request& request, launch::Plan& plan) {
 
 // Runtimes want a root inside their user namespace. A run of root's has one that stands for an id
 // which nobody is; a living sandbox has its own. They see ids as the process that starts them does:
-// that is root of the host, or root of a namespace whose only users are the caller's.
-void choose_ids(const Request& request, Compiled& compiled, OciProcess& process) {
-  launch::Plan& plan = compiled.plan;
+// that is root of the host, or root of a namespace whose only users are the caller's. So an
+// ordinary user's program is uid 0 inside, and the caller outside.
+void choose_ids(const Request& request, launch::Plan& plan, OciProcess& process) {
   kernel::IdMap& ids = plan.ids;
   if (plan.privileged) {
     process.uid = ids.inside_uid, process.gid = ids.inside_gid;
@@ -52,9 +52,6 @@ void choose_ids(const Request& request, Compiled& compiled, OciProcess& process)
     process.gids.insert(process.gids.begin(), {0, request.spare_id, 1});
     return;
   }
-  if (ids.inside_uid != 0)
-    compiled.notes.push_back(
-        "there is a single id: the program is uid 0 inside, and nobody outside");
   plan.namespaces |= CLONE_NEWUSER;
   ids.inside_uid = ids.inside_gid = 0;
   process.uids = process.gids = {{0, 0, ids.count + ids.sub_count}};
@@ -97,7 +94,7 @@ Result<void> turn_over(const Request& request, const OciRuntime& runtime, Compil
   boot.carried = runtime.has_kernel;
   OciProcess process{
       .argv = {kLauncher, boot.carried ? launch::kCarriedArgument : launch::kInsideArgument}};
-  choose_ids(request, compiled, process);
+  choose_ids(request, plan, process);
   boot.config = to_json(oci_config(plan, root, process, masked));
   boot.argv = {runtime.program};
   boot.argv.insert(boot.argv.end(), runtime.options.begin(), runtime.options.end());
