@@ -6,7 +6,6 @@
 #include "cli/options.h"
 #include "cli/table.h"
 #include "doctor/facts.h"
-#include "doctor/runtime.h"
 #include "doctor/walls.h"
 
 namespace paddock::cli {
@@ -32,11 +31,9 @@ struct Diagnosis {
 // Runs something behind each wall, and looks at the host.
 Diagnosis diagnose() {
   Diagnosis found;
-  for (WallKind wall : {WallKind::process, WallKind::container})
+  for (WallKind wall : {WallKind::process, WallKind::container, WallKind::runc, WallKind::crun,
+                        WallKind::gvisor, WallKind::docker, WallKind::vm})
     found.walls.push_back(doctor::probe_wall(wall));
-  for (WallKind wall :
-       {WallKind::runc, WallKind::crun, WallKind::gvisor, WallKind::docker, WallKind::vm})
-    found.walls.push_back(doctor::probe_runtime(wall));
   found.facts = doctor::probe_facts();
   return found;
 }

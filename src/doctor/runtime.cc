@@ -132,14 +132,6 @@ Result<void> ping_docker(const std::string& path) {
   return Error{Code::io, cat("ask ", path, ": no proper answer"), ""};
 }
 
-// Walls of other projects, and the program that each would need.
-struct Runtime {
-  WallKind wall;
-  const char* program;
-};
-constexpr Runtime kRuntimes[] = {
-    {WallKind::runc, "runc"}, {WallKind::crun, "crun"}, {WallKind::gvisor, "runsc"}};
-
 void probe_docker(wall::Support& support) {
   std::string path = docker_socket();
   Result<void> answered = ping_docker(path);
@@ -186,9 +178,8 @@ wall::Support probe_runtime(WallKind wall) {
   wall::Support support{.wall = wall, .state = wall::Support::State::absent};
   if (wall == WallKind::docker) probe_docker(support);
   if (wall == WallKind::vm) probe_machine(support);
-  for (const Runtime& runtime : kRuntimes) {
-    if (runtime.wall != wall) continue;
-    Result<std::string> version = version_of(runtime.program);
+  if (wall == WallKind::gvisor) {
+    Result<std::string> version = version_of("runsc");
     support.why = version ? cat("installed: ", version.value()) : version.error().message;
   }
   return support;

@@ -15,6 +15,7 @@
 #include "launch/launcher.h"
 #include "policy/path.h"
 #include "wall/container/root_plan.h"
+#include "wall/oci/runtime.h"
 
 namespace paddock::doctor {
 
@@ -126,7 +127,7 @@ class Verifier {
         words.push_back(cat("denied=", place, ":", info.st_dev, ":", info.st_ino));
     }
     for (const std::string& denied : whole.request.denied) {
-      std::vector<std::string> places = whole.wall == WallKind::container
+      std::vector<std::string> places = whole.wall != WallKind::process
                                             ? wall::inside_paths(whole.request, whole.facts, denied)
                                             : std::vector<std::string>{};
       if (places.empty()) places = {denied};
@@ -179,8 +180,11 @@ class Verifier {
                                   notes, " ", printable(run.err.substr(0, 200)))});
   }
 
-  // Why the process wall does not promise this, as its documentation says; empty if it is promised.
+  // Why the wall does not promise this, as its documentation says; empty if it is promised.
   std::string not_claimed(const Probe& probe, bool privileged) const {
+    bool is_root_inside = wall::is_oci(result_.wall) && !privileged;
+    if (is_root_inside && (probe.name == "be root" || probe.name == "become root"))
+      return "runtimes need a root inside, and an ordinary user has one id: it is the caller's";
     if (result_.wall != WallKind::process) return "";
     if (starts_with(probe.name, "share the ")) return "the process wall has no namespaces";
     if (probe.name == "see that a file of the host exists")

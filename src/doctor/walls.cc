@@ -4,6 +4,7 @@
 #include "doctor/facts.h"
 #include "doctor/runtime.h"
 #include "policy/presets.h"
+#include "wall/oci/runtime.h"
 
 namespace paddock::doctor {
 
@@ -95,7 +96,7 @@ class WallProbe {
   Support failed(const Error& error) {
     support_.why = error.message;
     support_.fix = error.hint;
-    std::optional<wall::Advice> trouble = support_.wall == WallKind::container && error.hint.empty()
+    std::optional<wall::Advice> trouble = support_.wall != WallKind::process && error.hint.empty()
                                               ? user_namespace_trouble()
                                               : std::nullopt;
     if (trouble) support_.why += cat("; ", trouble->why), support_.fix = trouble->fix;
@@ -143,6 +144,9 @@ class WallProbe {
 
 }  // namespace
 
-wall::Support probe_wall(WallKind wall) { return WallProbe(wall).probe(); }
+wall::Support probe_wall(WallKind wall) {
+  bool is_built = wall == WallKind::process || wall == WallKind::container || wall::is_oci(wall);
+  return is_built ? WallProbe(wall).probe() : probe_runtime(wall);
+}
 
 }  // namespace paddock::doctor

@@ -39,7 +39,7 @@ warn_if = { cpu = "lots" }
 
     def test_what_run_refuses_here_is_refused_by_check(self):
         cases = {
-            "a wall that does not exist": '[isolation]\nwall = "gvisor"',
+            "a wall that does not exist": '[isolation]\nwall = "docker"',
             "/etc": '[files]\nread = ["/etc"]',
             "~": '[files]\nread = ["~"]',
             "a path that is missing": '[files]\nread = ["/nowhere/at/all"]',

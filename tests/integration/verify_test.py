@@ -7,7 +7,8 @@ import unittest
 
 from support import paddock
 
-WALLS = ("container", "process")
+RUNTIMES = [name for name in ("runc", "crun") if shutil.which(name, path="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")]
+WALLS = ("container", "process", *RUNTIMES)
 WITHOUT = os.path.join(paddock.BUILD, "tests", "paddock-verify-without")
 
 # What is taken out → a probe that must then fail. Where another layer holds the same, both go.
