@@ -70,6 +70,14 @@ class Native:
             self.assertIn(answer.status, (400, 404), body)
             self.assertIn(word, answer.body.decode(), body)
 
+    def test_a_call_has_no_wall_but_those_that_the_operator_enabled(self):
+        for isolation, status, words in (({"wall": "runc"}, 403, "[isolation] walls = ["), ({"walls": ["runc"]}, 403, "isolation.walls"),
+                                         ({"at_least": "vm"}, 400, "no wall as strong as 'vm'")):
+            answer = self.server.request("POST", "/v1/sandboxes", {"policy": {"isolation": isolation}})
+            self.assertEqual(answer.status, status, answer.body)
+            self.assertIn(words, json.dumps(answer.json()), isolation)
+        self.assertEqual(self.ask("GET").json()["policy"]["isolation"]["wall"], "container")
+
     def test_pause_and_resume_keep_what_runs(self):
         made = self.make()
         self.run_in("(while :; do date +%s%N > /home/user/tick; sleep 0.05; done) >/dev/null 2>&1 & sleep 0.2", made)
