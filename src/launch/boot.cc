@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -19,6 +18,7 @@
 #include "launch/channel.h"
 #include "launch/network.h"
 #include "linux/caps.h"
+#include "linux/cgroup.h"
 #include "linux/mounts.h"
 
 namespace paddock::launch {
@@ -83,14 +83,10 @@ Result<void> close_cgroups() {
       MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
   Result<Fd> at = open_file(kTree, O_PATH | O_DIRECTORY);
   if (!at) return {};  // then nobody can write to it either
-  if (::unshare(CLONE_NEWCGROUP) != 0) return errno_error(errno, "enter a cgroup namespace");
+  TRY(kernel::enter_cgroup_namespace());
   if (Result<Fd> empty = kernel::new_mount("cgroup2", {}, kClosed))
     return kernel::place_mount_on(empty.value().get(), at.value().get());
-  mount_attr closed{};
-  closed.attr_set = kClosed;
-  if (::mount_setattr(AT_FDCWD, kTree, AT_RECURSIVE, &closed, sizeof closed) != 0)
-    return errno_error(errno, "close the cgroup tree to the runtime");
-  return {};
+  return kernel::add_mount_attributes(at.value().get(), kClosed);
 }
 
 // Shows the processes of this PID namespace, and no others of the host.

@@ -56,8 +56,7 @@ Result<void> set_hostname(const std::string& name) {
 Result<void> join_cgroups(int keeper, uint64_t namespaces) {
   for (const Fd& join : TRY(await(keeper, Record::Kind::joined)))
     if (::write(join.get(), "0", 1) != 1) return errno_error(errno, "join the cgroup");
-  if (namespaces & CLONE_NEWCGROUP && ::unshare(CLONE_NEWCGROUP) != 0)
-    return errno_error(errno, "enter a cgroup namespace");
+  if (namespaces & CLONE_NEWCGROUP) return kernel::enter_cgroup_namespace();
   return {};
 }
 

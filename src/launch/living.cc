@@ -176,6 +176,8 @@ class Living {
     pollfd guard{hold_.guard().get(), POLLIN, 0};
     while (hold_.guard() && ::poll(&guard, 1, 0) > 0) from_first_process();
     ended_.status = status;
+    // Another kernel takes its guest with it when it has no memory left.
+    if (plan_.boot.carried && watcher_.counters().oom_kills > 0) return stop_for(LimitKind::memory);
     why_ = WIFSIGNALED(status) ? cat("the guest was killed by signal ", WTERMSIG(status))
                                : cat("the guest ended with status ", WEXITSTATUS(status));
     over_ = true;

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -343,6 +344,11 @@ void remove_stale_cgroups(const std::string& parent) {
     (void)end_cgroup(path);
   }
   ::closedir(entries);
+}
+
+Result<void> enter_cgroup_namespace() {
+  if (::unshare(CLONE_NEWCGROUP) != 0) return errno_error(errno, "enter a cgroup namespace");
+  return {};
 }
 
 }  // namespace paddock::kernel

@@ -55,6 +55,9 @@ bool has_unified_controllers();
 Result<CgroupFacts> enter_scope(const std::string& unit, const std::vector<pid_t>& pids,
                                 const std::string& manager);
 
+// From here on the groups of this process are the top of what it and its children see.
+Result<void> enter_cgroup_namespace();
+
 // What a group was made for.
 enum CgroupUse : uint8_t { kMemory = 1, kPids = 2, kCpuUsage = 4, kFreezer = 8 };
 

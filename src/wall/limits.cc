@@ -134,7 +134,7 @@ class Planner {
     if (rlimit_is_exact) result_.rlimits.push_back({RLIMIT_NPROC, count + own + 1});
     const kernel::Controller& pids = facts_.cgroups.pids;
     if (pids.version != 0) {
-      result_.watch.kernel_pids = count;
+      result_.watch.kernel_pids = container_ ? count + own - 1 : count;
       (void)group(pids, kernel::kPids);
       hold_by_group(LimitKind::pids, pids, "pids.max", count + own);
     } else if (rlimit_is_exact) {

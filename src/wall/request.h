@@ -60,7 +60,7 @@ struct Request {
   std::vector<std::pair<uint32_t, uint32_t>> disks;
   // Ids on the host: the caller's own, or those of this sandbox alone.
   uint32_t sandbox_uid = 0, sandbox_gid = 0;
-  uint32_t spare_id = 0;  // for root: one that nobody has
+  uint32_t spare_id = 0;                     // for root: one that nobody has
   std::string space;                         // where private space on disk may be made
   bool terminal[3] = {false, false, false};  // which of stdin, stdout, stderr are one
   uint16_t rows = 24, columns = 80;

@@ -96,6 +96,12 @@ Value oci_config(const launch::Plan& plan, const std::string& root, const OciPro
                                    {"type", "bind"},
                                    {"source", root + step.target},
                                    {"options", text_list({"rbind"})}});
+  // Else gVisor puts a tmpfs there that no limit of the disk holds.
+  if (plan.boot.carried)
+    list.push_back(Value::Object{{"destination", "/tmp"},
+                                 {"type", "bind"},
+                                 {"source", root + "/tmp"},
+                                 {"options", text_list({"rbind"})}});
   list.push_back(Value::Object{{"destination", "/proc"},
                                {"type", "proc"},
                                {"source", "proc"},

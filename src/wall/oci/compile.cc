@@ -43,6 +43,12 @@ void add_launcher(const Request& request, launch::Plan& plan) {
 // ordinary user's program is uid 0 inside, and the caller outside.
 void choose_ids(const Request& request, launch::Plan& plan, OciProcess& process) {
   kernel::IdMap& ids = plan.ids;
+  if (plan.privileged && plan.boot.carried && !request.living) {
+    // Its server of files acts as that root, and would own what the program writes.
+    process.uids = {{0, ids.outside_uid, 1}};
+    process.gids = {{0, ids.outside_gid, 1}};
+    return;
+  }
   if (plan.privileged) {
     process.uid = ids.inside_uid, process.gid = ids.inside_gid;
     process.uids = {{ids.inside_uid, ids.outside_uid, ids.count}};
