@@ -178,10 +178,6 @@ wall::Support probe_runtime(WallKind wall) {
   wall::Support support{.wall = wall, .state = wall::Support::State::absent};
   if (wall == WallKind::docker) probe_docker(support);
   if (wall == WallKind::vm) probe_machine(support);
-  if (wall == WallKind::gvisor) {
-    Result<std::string> version = version_of("runsc");
-    support.why = version ? cat("installed: ", version.value()) : version.error().message;
-  }
   return support;
 }
 

@@ -214,12 +214,13 @@ Result<void> await_go(int keeper) {
 
 // Bounds what the kernel counts per user, also for the host's own processes, for the users of this
 // namespace. Where /proc/sys is read-only it stays as it is, and `ready` says so.
-bool bound_user_counters() {
+// They are reached through a proc of its own where the visible one cannot be written to.
+bool bound_user_counters(const std::string& proc = "/proc") {
   constexpr std::pair<const char*, std::string_view> kMost[] = {{"max_inotify_instances", "32"},
                                                                 {"max_inotify_watches", "32768"}};
   bool all = true;
   for (const auto& [name, most] : kMost) {
-    Result<Fd> file = open_file(cat("/proc/sys/user/", name), O_WRONLY);
+    Result<Fd> file = open_file(cat(proc, "/sys/user/", name), O_WRONLY);
     all = file && write_all(file.value().get(), most) && all;
   }
   return all;
@@ -324,18 +325,32 @@ Result<void> take_over(LaunchInput& input) {
   return {};
 }
 
-// The namespaces, the root, the user and its capabilities are the runtime's work. The rest is as in
-// a container of ours.
+// What our own first process does with the rights of its namespaces, in those of the runtime.
+Result<void> finish_container(LaunchInput& input) {
+  Plan& plan = input.plan;
+  if (Result<Fd> proc = kernel::new_mount("proc", {}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV))
+    input.counters_bounded = bound_user_counters(cat("/proc/self/fd/", proc.value().get()));
+  if (plan.living) give_guest_proc(input);
+  return build_proc(plan);
+}
+
+// The namespaces, the root and the user are the runtime's work. The rest is as in a container of
+// ours. Another kernel has its own /proc and counters, was put into the cgroups outside, and gives
+// no rights that could be dropped.
 Result<void> inside_steps(LaunchInput& input) {
   TRY(take_over(input));
   Plan& plan = input.plan;
+  if (!plan.boot.carried) TRY(finish_container(input));
   TRY(hide_from_ptrace(plan));
   if (plan.new_keyring) TRY(kernel::join_new_session_keyring());
   Terminal terminal = TRY(open_terminal(plan));
   if (terminal.master)
     TRY(send_record(input.keeper.get(), Record{.kind = Record::Kind::built},
                     {terminal.master.get()}));
-  if (!plan.boot.carried) TRY(join_cgroups(input.keeper.get(), 0));
+  if (!plan.boot.carried) {
+    TRY(join_cgroups(input.keeper.get(), plan.namespaces));
+    TRY(kernel::limit_capabilities(plan.capabilities));
+  }
   return start(input, terminal);
 }
 

@@ -91,7 +91,8 @@ struct Boot {
   // Its container reaches us through one stream alone, by launch/carrier.h; else it hands our
   // descriptors on, from 3 upwards.
   bool carried = false;
-  std::string config;  // config.json
+  std::string config;      // config.json
+  std::vector<Step> proc;  // what comes to stand in /proc, once the runtime has made its namespaces
 };
 
 struct Plan {

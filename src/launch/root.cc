@@ -28,6 +28,16 @@ class Builder {
     (void)::rmdir((mask_place_ + kMaskDirectory).c_str());
   }
 
+  // In a root that cannot be written to, the masks stand where something comes to cover them.
+  Result<void> put_masks_in(const std::string& path) {
+    Fd mount = TRY(kernel::new_mount("tmpfs", {"size=64K", "nr_inodes=16", "mode=0755"},
+                                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+    TRY(kernel::place_mount(mount.get(), root_, path));
+    mask_place_ = path;
+    TRY(prepare_masks());
+    return kernel::add_mount_attributes(mount.get(), MOUNT_ATTR_RDONLY);
+  }
+
   Result<void> apply(const Step& step, Fd& source) {
     switch (step.kind) {
       case Step::Kind::directory: return make_directory(step);
@@ -249,6 +259,23 @@ Result<void> build_root_at(const std::string& place, const Plan& plan, Sources& 
   TRY(kernel::place_mount_on(root.get(), at.get()));
   TRY(kernel::change_root(place));
   return build_in(root.get(), true, plan, sources);
+}
+
+Result<void> build_proc(const Plan& plan) {
+  const std::vector<Step>& steps = plan.boot.proc;
+  Shifts shifts;
+  Sources sources(steps.size());  // taken while the runtime's proc, which is complete, is visible
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (takes_source(steps[i], Taker::first_process))
+      sources[i] = TRY(take_source(steps[i], shifts));
+  Fd root = TRY(open_file("/", O_PATH | O_DIRECTORY));
+  // The runtime's was writable until here: the kernel gives a writable proc only beside another.
+  Fd covered = TRY(open_file("/proc", O_PATH | O_DIRECTORY));
+  TRY(kernel::add_mount_attributes(covered.get(), MOUNT_ATTR_RDONLY));
+  Builder builder(root.get(), false);
+  TRY(builder.put_masks_in("/proc"));
+  for (size_t i = 0; i < steps.size(); ++i) TRY(builder.apply(steps[i], sources[i]));
+  return {};
 }
 
 std::string root_at(const std::string& place, const Plan& plan) {

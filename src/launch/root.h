@@ -27,6 +27,9 @@ Result<void> build_root(const Plan& plan, Sources& sources);
 // it in a child; the mounts stay.
 Result<void> build_root_at(const std::string& place, const Plan& plan, Sources& sources);
 
+// Covers the runtime's /proc with the plan's, from inside.
+Result<void> build_proc(const Plan& plan);
+
 // Where under `place` the root then is: a plan may enter one that it stacked first.
 std::string root_at(const std::string& place, const Plan& plan);
 

@@ -148,7 +148,8 @@ void fields(A& a, Plan& plan) {
       a(plan.ids.count);
   a(plan.ids.sub_uid), a(plan.ids.sub_gid), a(plan.ids.sub_count);
   a(plan.hostname);
-  a(plan.boot.runtime), a(plan.boot.argv), a(plan.boot.carried), a(plan.boot.config);
+  a(plan.boot.runtime), a(plan.boot.argv), a(plan.boot.carried), a(plan.boot.config),
+      a(plan.boot.proc);
   fields(a, plan.network);
   a(plan.own_root), a(plan.steps), a(plan.root_attributes), a(plan.cgroups), a(plan.sweep);
   a(plan.new_keyring), a(plan.undumpable), a(plan.drop_capabilities), a(plan.capabilities),

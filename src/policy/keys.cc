@@ -120,11 +120,11 @@ void add_isolation_and_limits(Table& table) {
   table.add(std::make_unique<VersionKey>());
   table.key("extends", at(&Policy::extends), preset_name(), NotCombined("a layer of its own"),
             {.meaning = "that preset narrows this file"});
-  table.key(
-      "isolation.wall", at(&Policy::wall), word(kWallNames), AgreedWall(),
-      {.meaning = "what holds the program; `auto`: see [Walls](#walls)",
-       .unset = "not set: container",
-       .flag = {"--wall", "WALL", "process, container, runc, crun or auto (default: container)"}});
+  table.key("isolation.wall", at(&Policy::wall), word(kWallNames), AgreedWall(),
+            {.meaning = "what holds the program; `auto`: see [Walls](#walls)",
+             .unset = "not set: container",
+             .flag = {"--wall", "WALL",
+                      "process, container, runc, crun, gvisor or auto (default: container)"}});
   table.key("isolation.walls", at(&Policy::walls), wall_list(), Covered(),
             {.meaning = "walls that may be chosen besides `container`: see [Walls](#walls)",
              .unset = "not set: any wall of this host; on a server, container alone"});

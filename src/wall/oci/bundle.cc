@@ -14,7 +14,7 @@ namespace {
 
 using launch::Step;
 
-// Those that a plan may hold: see compile_living.cc.
+// Those that a plan may hold (compile_living.cc), and those that the launcher needs.
 constexpr std::pair<int, const char*> kCapabilities[] = {
     {CAP_CHOWN, "CAP_CHOWN"},
     {CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE"},
@@ -25,6 +25,8 @@ constexpr std::pair<int, const char*> kCapabilities[] = {
     {CAP_SETUID, "CAP_SETUID"},
     {CAP_SETPCAP, "CAP_SETPCAP"},
     {CAP_NET_BIND_SERVICE, "CAP_NET_BIND_SERVICE"},
+    {CAP_SYS_ADMIN, "CAP_SYS_ADMIN"},
+    {CAP_SYS_RESOURCE, "CAP_SYS_RESOURCE"},
     {CAP_SETFCAP, "CAP_SETFCAP"}};
 
 Value capability_names(uint64_t set) {
@@ -60,27 +62,30 @@ bool is_mount(const Step& step) {
 
 }  // namespace
 
-std::vector<std::string> take_proc_masks(launch::Plan& plan) {
-  auto is_the_runtimes = [](const Step& step) {
+std::vector<launch::Step> take_proc(launch::Plan& plan) {
+  auto is_there = [](const Step& step) {
     return step.kind == Step::Kind::proc ||
            (step.target != "/proc" && policy::contains_path("/proc", step.target));
   };
-  std::vector<std::string> masked;
+  std::vector<Step> taken;
   for (const Step& step : plan.steps)
-    if (step.kind != Step::Kind::proc && is_the_runtimes(step)) masked.push_back(step.target);
-  std::erase_if(plan.steps, is_the_runtimes);
-  return masked;
+    if (is_there(step)) taken.push_back(step);
+  std::erase_if(plan.steps, is_there);
+  return taken;
 }
 
-Value oci_config(const launch::Plan& plan, const std::string& root, const OciProcess& process,
-                 const std::vector<std::string>& masked) {
-  Value capabilities = capability_names(plan.capabilities);
+Value oci_config(const launch::Plan& plan, const std::string& root, const OciProcess& process) {
+  // In the container's user namespace the launcher covers /proc and enters a cgroup namespace, as
+  // it does in ours. Then it drops what the plan has not. Another kernel leaves it nothing to do.
+  constexpr uint64_t kLaunchers =
+      uint64_t{1} << CAP_SYS_ADMIN | uint64_t{1} << CAP_SYS_RESOURCE | uint64_t{1} << CAP_SETPCAP;
+  Value capabilities = capability_names(plan.capabilities | (plan.boot.carried ? 0 : kLaunchers));
   Value::Object user{{"uid", uint64_t{process.uid}}, {"gid", uint64_t{process.gid}}};
   Value::Object none_or_few{{"bounding", capabilities},
                             {"effective", capabilities},
                             {"permitted", capabilities},
-                            {"inheritable", Value::Array{}},
-                            {"ambient", Value::Array{}}};
+                            {"inheritable", plan.boot.carried ? Value::Array{} : capabilities},
+                            {"ambient", plan.boot.carried ? Value::Array{} : capabilities}};
   Value::Array list;
   bool own_dev = plan.boot.carried;  // another kernel has devices of its own
   // Runtimes fill a /dev that they were not given. Some take a bind with what is mounted beneath
@@ -105,7 +110,7 @@ Value oci_config(const launch::Plan& plan, const std::string& root, const OciPro
   list.push_back(Value::Object{{"destination", "/proc"},
                                {"type", "proc"},
                                {"source", "proc"},
-                               {"options", text_list({"nosuid", "noexec", "nodev", "ro"})}});
+                               {"options", text_list({"nosuid", "noexec", "nodev"})}});
   // gVisor would remount it, and may not: it is read-only already.
   bool read_only = (plan.root_attributes & MOUNT_ATTR_RDONLY) && !plan.boot.carried;
   return Value::Object{{"ociVersion", "1.0.0"},
@@ -121,8 +126,7 @@ Value oci_config(const launch::Plan& plan, const std::string& root, const OciPro
                        {"mounts", std::move(list)},
                        {"linux", Value::Object{{"namespaces", own_namespaces(plan.boot.carried)},
                                                {"uidMappings", id_mappings(process.uids)},
-                                               {"gidMappings", id_mappings(process.gids)},
-                                               {"maskedPaths", text_list(masked)}}}};
+                                               {"gidMappings", id_mappings(process.gids)}}}};
 }
 
 }  // namespace paddock::wall

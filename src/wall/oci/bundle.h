@@ -8,10 +8,8 @@
 
 namespace paddock::wall {
 
-// Takes out of the plan's steps what belongs to the runtime's namespaces: /proc, which it mounts
-// itself, and the paths in it that it has to cover. Runtimes put nothing of ours into /proc; what
-// we would is covered as well.
-std::vector<std::string> take_proc_masks(launch::Plan& plan);
+// Takes out of the plan's steps what belongs to the runtime's PID namespace: /proc and all in it.
+std::vector<launch::Step> take_proc(launch::Plan& plan);
 
 // The first process of the container, and who is who.
 struct OciProcess {
@@ -24,7 +22,6 @@ struct OciProcess {
 };
 
 // `root` is where the root stands on the host.
-Value oci_config(const launch::Plan& plan, const std::string& root, const OciProcess& process,
-                 const std::vector<std::string>& masked);
+Value oci_config(const launch::Plan& plan, const std::string& root, const OciProcess& process);
 
 }  // namespace paddock::wall

@@ -63,18 +63,40 @@ void choose_ids(const Request& request, launch::Plan& plan, OciProcess& process)
   process.uids = process.gids = {{0, 0, ids.count + ids.sub_count}};
 }
 
+// A group counts the runtime's threads with the program's. Without one nothing does: rlimits are
+// for the program, and there another kernel counts.
+void hold_pids(const OciRuntime& runtime, PlannedLimit& pids, launch::Watch& watch) {
+  if (pids.readback) {
+    pids.enforced.by +=
+        cat(", together with ", kKernelProcesses, " threads for the kernel of ", runtime.name);
+    return;
+  }
+  watch.pids = pids.value + kKernelProcesses;
+  watch.kernel_pids = 0;
+  pids.enforced = {cat("the keeper counts the processes of ", runtime.name, ", ", kKernelProcesses,
+                       " of them its own"),
+                   Strength::sampled};
+}
+
 // What a kernel that is not the host's cannot do for us, or need not.
 Result<void> suit_other_kernel(const Request& request, const OciRuntime& runtime,
                                Compiled& compiled) {
   launch::Plan& plan = compiled.plan;
+  if (request.living && !plan.privileged)
+    return Error{
+        Code::unsupported,
+        cat("the wall '", to_string(runtime.wall),
+            "' cannot hold a living sandbox of an ordinary user: its server of files has a "
+            "single id"),
+        "run the server as root, or use crun or runc"};
   if (has_network(request))
     return Error{Code::unsupported,
                  cat("the wall '", to_string(runtime.wall),
                      "' cannot hold network.allow: its kernel has a network of its own"),
                  "use --wall container, crun or runc"};
-  if (LimitPlan& limits = compiled.limits; limits.limits.count(LimitKind::pids))
-    limits.limits[LimitKind::pids].enforced.by +=
-        cat(", together with ", kKernelProcesses, " threads for the kernel of ", runtime.name);
+  if (auto pids = compiled.limits.limits.find(LimitKind::pids);
+      pids != compiled.limits.limits.end())
+    hold_pids(runtime, pids->second, plan.watch);
   plan.new_keyring = false;
   plan.landlock = {};
   plan.seccomp.clear();
@@ -91,17 +113,19 @@ Result<void> suit_other_kernel(const Request& request, const OciRuntime& runtime
 Result<void> turn_over(const Request& request, const OciRuntime& runtime, Compiled& compiled) {
   launch::Plan& plan = compiled.plan;
   if (runtime.has_kernel) TRY(suit_other_kernel(request, runtime, compiled));
-  plan.namespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+  plan.namespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
+                    (runtime.has_kernel ? 0 : CLONE_NEWCGROUP);
   launch::Boot& boot = plan.boot;
   boot.runtime = runtime.name;
   add_launcher(request, plan);
   std::string root = launch::root_at(launch::kBootRoot, plan);
-  std::vector<std::string> masked = take_proc_masks(plan);
   boot.carried = runtime.has_kernel;
+  boot.proc = take_proc(plan);
+  if (boot.carried) boot.proc.clear();  // its kernel tells nothing of the host's
   OciProcess process{
       .argv = {kLauncher, boot.carried ? launch::kCarriedArgument : launch::kInsideArgument}};
   choose_ids(request, plan, process);
-  boot.config = to_json(oci_config(plan, root, process, masked));
+  boot.config = to_json(oci_config(plan, root, process));
   boot.argv = {runtime.program};
   boot.argv.insert(boot.argv.end(), runtime.options.begin(), runtime.options.end());
   if (!plan.privileged)
