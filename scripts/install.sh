@@ -8,7 +8,7 @@ case "$1" in
   # IPython and what draws charts, for the code interpreter: sandboxes made from this host have what it has, and work without.
   charts) packages="python3-ipython python3-matplotlib" ;;
   # Clients and servers of the tests' own Internet, subordinate ids, R. A Java compiler is larger than all of these: its tests skip without one.
-  test) packages="iproute2 curl openssl ca-certificates git pkg-config python3-pip postgresql uidmap r-base-core
+  test) packages="runc crun runsc iproute2 curl openssl ca-certificates git pkg-config python3-pip postgresql uidmap r-base-core
                   python3-ipython python3-matplotlib python3-pandas python3-pil json-schema-test-suite" ;;
   fuzz) packages="clang-14 libclang-rt-14-dev" ;;
   # The formatter and the linter that the style tests use, in one version.
