@@ -85,7 +85,7 @@ Result<int> verify(const Flags& flags, const EditPrepared& edit, bool json) {
     call.wall = wall_from_string(flags.wall);
     if (!call.wall)
       return Error{Code::invalid, cat("--wall: there is no wall '", printable(flags.wall), "'"),
-                   "process, container, runc or crun; see: paddock doctor"};
+                   "process, container, runc, crun or gvisor; see: paddock doctor"};
   }
   doctor::VerifyInput input{
       .policy = TRY(policy::load(flags.policies, call, store::load_context())).policy,
@@ -110,8 +110,9 @@ int verify_edited(int argc, char** argv, const EditPrepared& edit) {
                   "of it works.");
   options.list("--policy", "FILE|PRESET", &flags.policies,
                "what is to be verified; several are combined, each can only narrow");
-  options.text("--wall", "WALL", &flags.wall,
-               "process, container, runc, crun or auto (default: the policy's, else container)");
+  options.text(
+      "--wall", "WALL", &flags.wall,
+      "process, container, runc, crun, gvisor or auto (default: the policy's, else container)");
   return options.run(argc, argv, [&](bool json) {
     close_stdin();
     return verify(flags, edit, json);

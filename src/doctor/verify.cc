@@ -182,9 +182,19 @@ class Verifier {
 
   // Why the wall does not promise this, as its documentation says; empty if it is promised.
   std::string not_claimed(const Probe& probe, bool privileged) const {
-    bool is_root_inside = wall::is_oci(result_.wall) && !privileged;
+    bool own_kernel = result_.wall == WallKind::gvisor;
+    bool is_root_inside = wall::is_oci(result_.wall) && (!privileged || own_kernel);
     if (is_root_inside && (probe.name == "be root" || probe.name == "become root"))
-      return "runtimes need a root inside, and an ordinary user has one id: it is the caller's";
+      return own_kernel ? "it is root for a kernel of its own, and nobody on the host"
+                        : "runtimes need a root inside, and an ordinary user has one id: it is the "
+                          "caller's";
+    if (own_kernel && (probe.name == "open /dev/fuse" || probe.name == "open /dev/net/tun"))
+      return "it is a device of that kernel, which reaches nothing of the host";
+    if (own_kernel && probe.name == "look into process 1")
+      return "it only carries what is the program's own";
+    if (own_kernel &&
+        (probe.name == "hold a capability" || probe.name == "gain privileges by exec"))
+      return "that kernel does not tell";
     if (result_.wall != WallKind::process) return "";
     if (starts_with(probe.name, "share the ")) return "the process wall has no namespaces";
     if (probe.name == "see that a file of the host exists")

@@ -254,8 +254,7 @@ bool Carrier::turn(pollfd* also) {
       meant.emplace_back(channel, false);
     }
   }
-  bool delivers = watched.size() > 0;
-  if (over_ && !delivers) return false;
+  if (over_ && watched.empty()) return false;
   size_t others = watched.size();
   short wanted = static_cast<short>((over_ ? 0 : POLLIN) | (outgoing_.empty() ? 0 : POLLOUT));
   watched.push_back({over_ ? -1 : stream_.get(), wanted, 0});
@@ -388,6 +387,7 @@ Result<std::string> read_plan(int stream) {
 }  // namespace
 
 void carry_inside(Fd stream) {
+  (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // what passes here is nobody's to look into
   (void)::signal(SIGPIPE, SIG_IGN);
   sigset_t children;
   ::sigemptyset(&children);

@@ -3,6 +3,7 @@
 #include "launch/carrier.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace paddock;
   using launch::Carrier;
+  (void)::signal(SIGPIPE, SIG_IGN);  // as in the processes that carry
   auto [inside, outside] = std::move(launch::make_channel().value());
   Pipe out = std::move(make_pipe().value());
   auto [guard, keeper] = std::move(launch::make_channel().value());

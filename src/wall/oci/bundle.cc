@@ -60,6 +60,27 @@ bool is_mount(const Step& step) {
          step.kind == Step::Kind::inner_bind;
 }
 
+// Another kernel sees one tree of files and nothing of how it is mounted. gVisor would put a tmpfs
+// of its own at /tmp, which no limit of the disk holds.
+void add_private_space(const launch::Plan& plan, const std::string& root, Value::Array& list) {
+  auto add = [&](const std::string& place, bool executable) {
+    list.push_back(
+        Value::Object{{"destination", place},
+                      {"type", "bind"},
+                      {"source", root + place},
+                      {"options", text_list({"rbind", executable ? "exec" : "noexec"})}});
+  };
+  list.push_back(Value::Object{{"destination", "/dev/shm"},
+                               {"type", "tmpfs"},
+                               {"source", "tmpfs"},
+                               {"options", text_list({"nosuid", "nodev", "noexec", "mode=1777"})}});
+  if (plan.living) return add("/tmp", true);
+  for (const Step& step : plan.steps)
+    if (step.kind == Step::Kind::inner_bind && policy::contains_path("/.scratch", step.text) &&
+        !policy::contains_path("/dev", step.target))
+      add(step.target, !(step.attributes & MOUNT_ATTR_NOEXEC));
+}
+
 }  // namespace
 
 std::vector<launch::Step> take_proc(launch::Plan& plan) {
@@ -101,12 +122,7 @@ Value oci_config(const launch::Plan& plan, const std::string& root, const OciPro
                                    {"type", "bind"},
                                    {"source", root + step.target},
                                    {"options", text_list({"rbind"})}});
-  // Else gVisor puts a tmpfs there that no limit of the disk holds.
-  if (plan.boot.carried)
-    list.push_back(Value::Object{{"destination", "/tmp"},
-                                 {"type", "bind"},
-                                 {"source", root + "/tmp"},
-                                 {"options", text_list({"rbind"})}});
+  if (plan.boot.carried) add_private_space(plan, root, list);
   list.push_back(Value::Object{{"destination", "/proc"},
                                {"type", "proc"},
                                {"source", "proc"},

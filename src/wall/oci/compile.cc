@@ -65,17 +65,21 @@ void choose_ids(const Request& request, launch::Plan& plan, OciProcess& process)
 
 // A group counts the runtime's threads with the program's. Without one nothing does: rlimits are
 // for the program, and there another kernel counts.
-void hold_pids(const OciRuntime& runtime, PlannedLimit& pids, launch::Watch& watch) {
-  if (pids.readback) {
-    pids.enforced.by +=
+void hold_pids(const OciRuntime& runtime, Compiled& compiled) {
+  auto pids = compiled.limits.limits.find(LimitKind::pids);
+  if (pids == compiled.limits.limits.end()) return;
+  Enforced& enforced = pids->second.enforced;
+  if (pids->second.readback) {
+    enforced.by +=
         cat(", together with ", kKernelProcesses, " threads for the kernel of ", runtime.name);
     return;
   }
-  watch.pids = pids.value + kKernelProcesses;
-  watch.kernel_pids = 0;
-  pids.enforced = {cat("the keeper counts the processes of ", runtime.name, ", ", kKernelProcesses,
-                       " of them its own"),
-                   Strength::sampled};
+  enforced = {cat("the keeper counts the processes of ", runtime.name, ", ", kKernelProcesses,
+                  " of them its own"),
+              Strength::sampled};
+  compiled.limits.watch.pids = pids->second.value + kKernelProcesses;
+  compiled.limits.watch.kernel_pids = 0;
+  compiled.plan.watch = compiled.limits.watch;
 }
 
 // What a kernel that is not the host's cannot do for us, or need not.
@@ -94,15 +98,13 @@ Result<void> suit_other_kernel(const Request& request, const OciRuntime& runtime
                  cat("the wall '", to_string(runtime.wall),
                      "' cannot hold network.allow: its kernel has a network of its own"),
                  "use --wall container, crun or runc"};
-  if (auto pids = compiled.limits.limits.find(LimitKind::pids);
-      pids != compiled.limits.limits.end())
-    hold_pids(runtime, pids->second, plan.watch);
+  hold_pids(runtime, compiled);
   plan.new_keyring = false;
   plan.landlock = {};
-  plan.seccomp.clear();
   // The others bound what the host's kernel would count.
   std::erase_if(plan.rlimits, [](const kernel::Rlimit& limit) {
-    return limit.resource != RLIMIT_NOFILE && limit.resource != RLIMIT_FSIZE;
+    return limit.resource != RLIMIT_NOFILE && limit.resource != RLIMIT_FSIZE &&
+           limit.resource != RLIMIT_CORE;
   });
   std::erase_if(plan.steps, [](const Step& step) {
     return step.target != "/dev" && policy::contains_path("/dev", step.target);
