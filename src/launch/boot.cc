@@ -1,11 +1,9 @@
 #include "launch/boot.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -173,7 +171,7 @@ Result<pid_t> start_runtime(const Boot& boot, const std::vector<int>& descriptor
   return pid;
 }
 
-// The process that carries for a container which gets one stream; -1 if there is none.
+// The first process of the container, and ours that carries for it; -1 where none has to.
 struct Container {
   pid_t first = -1, carrier = -1;
 };
@@ -231,7 +229,7 @@ Result<Container> hand_over_stream(LaunchInput& input, int log) {
     if (pid == container.first) break;
     if (pid < 0 && errno != EINTR) ::_exit(125);
   }
-  // What it said last is still under way.
+  // What was said last is still under way.
   if (container.carrier > 0) (void)::waitpid(container.carrier, nullptr, 0);
   // A kernel that ended by itself took the program with it, as SIGKILL does.
   int number = input.plan.boot.carried ? SIGKILL : status;

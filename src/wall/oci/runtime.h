@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "paddock/error.h"
 #include "paddock/policy.h"
 
 namespace paddock::wall {
