@@ -129,11 +129,12 @@ for url in sys.argv[1:]:
     except OSError as error: print(error)
 """
 
+# Blocked, so that none comes between the announcement and the wait.
 WAITS = """
 import signal
-signal.signal(signal.SIGTERM, lambda *_: exit(5))
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 print('ready', flush=True)
-while True: signal.pause()
+exit(5 if signal.sigwait([signal.SIGTERM]) == signal.SIGTERM else 1)
 """
 
 
