@@ -387,7 +387,7 @@ Result<std::string> read_plan(int stream) {
 }  // namespace
 
 void carry_inside(Fd stream) {
-  (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // what passes here is nobody's to look into
+  (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // hides from programs inside
   (void)::signal(SIGPIPE, SIG_IGN);
   sigset_t children;
   ::sigemptyset(&children);

@@ -11,7 +11,7 @@ namespace paddock::policy {
 
 // Whether `wall` stands on a lower rung of the ladder than `floor`: process < container = runc =
 // crun = docker < gvisor < vm. Walls of one rung share what an attacker has to overcome, which is
-// the host's kernel for all up to docker. Not for `automatic`, which is no wall.
+// the host's kernel for all up to docker. Not for `automatic`, which is not a wall.
 bool is_weaker(WallKind wall, WallKind floor);
 
 // Says why a wall cannot be had on this host; nothing if it can.

@@ -11,7 +11,7 @@ namespace paddock::runs {
 
 struct UidSlot {
   uint32_t uid = 0;
-  uint32_t spare = 0;  // nobody's, and never taken: for a root inside that nobody becomes
+  uint32_t spare = 0;  // an id that no process keeps: for a root that is unused
   Fd lock;             // pass it to the keeper: the slot is free again when the last holder is gone
 };
 

@@ -96,7 +96,7 @@ class DoctorTest(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0 and RUNTIMES, "needs root, to hide a runtime that is installed")
     def test_a_runtime_that_is_not_installed_comes_with_the_command(self):
-        # A device is no program: nobody may execute it.
+        # A device cannot be executed.
         hide = "; ".join(f"mount --bind /dev/null {os.path.realpath(shutil.which(name, path=BIN))}" for name in RUNTIMES)
         done = subprocess.run(["unshare", "-m", "sh", "-c", f'{hide}; exec "$0" doctor --json', paddock.PADDOCK], stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, env=paddock.environment("root"), cwd="/", timeout=120)

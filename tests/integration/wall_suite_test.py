@@ -55,7 +55,7 @@ RUNS = [
      None),
     ("a path that is not there is 127", ["--", "/no/such/program"], 127, "", "/no/such/program",
      None),
-    ("a file that is no program is 126", ["--", "/usr/share/common-licenses/BSD"], 126, "", "BSD",
+    ("a file that cannot run is 126", ["--", "/usr/share/common-licenses/BSD"], 126, "", "BSD",
      None),
     ("a segmentation fault is 139", ["--", "sh", "-c", "kill -SEGV $$"], 139, "", "", None),
     ("a killed program is 137", ["--", "sh", "-c", "kill -KILL $$"], 137, "", "", None),
