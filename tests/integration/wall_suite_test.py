@@ -37,7 +37,7 @@ WALLS = {
         "test_it_has_no_capabilities_and_gets_none": "its kernel tells less of them",
         "test_it_has_a_boot_id_of_its_own": "its kernel has none",
         "test_programs_go_before_the_guest_when_memory_runs_out": "all of it goes together",
-        "test_a_file_of_the_hosts_root_cannot_be_read": "its PID 1 is no secret, and holds none",
+        "test_a_file_of_the_hosts_root_cannot_be_read": "its PID 1 holds no secret",
         "test_files_go_up_and_down": STATX,
         "test_sudo_is_root_inside": STATX,
     },
